@@ -1,0 +1,129 @@
+//! `maxmargin evaluate`
+
+use std::path::PathBuf;
+
+use maxmargin::data::input::Input;
+use maxmargin::data::labels::Lookup;
+use maxmargin::data::svmlight::{LabelRule, Stream};
+use maxmargin::metrics::{ClassFigures, Evaluation, Evaluator};
+use maxmargin::model::Model;
+use maxmargin::parallel::Pool;
+use serde::Serialize;
+
+use crate::failure::{Result, print, print_json};
+use crate::options::threads;
+use crate::predict::{Strangers, over_rows};
+use crate::text::{count, counted, fields, number, table};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A model that `maxmargin train` saved
+    model: PathBuf,
+    /// Labelled examples, plain, .gz or .zst; - reads standard input
+    #[arg(value_name = "LABELLED_FILE")]
+    input: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Threads; the result does not depend on their number [default: one a core]
+    #[arg(long, value_name = "T", value_parser = threads)]
+    threads: Option<usize>,
+}
+
+/// Examples that are held at a time.
+const BATCH: usize = 8192;
+
+/// Classes with figures of their own: in the text, in JSON.
+const SHOWN: usize = 20;
+const SHOWN_IN_JSON: usize = 100;
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    let mut stream = Stream::new(Input::open(&args.input)?, LabelRule::Required);
+    let pool = Pool::new(args.threads.unwrap_or(0))?;
+    let lookup = Lookup::new(&model.labels);
+    let mut evaluator = Evaluator::new(&model)?;
+    let mut strangers = Strangers::default();
+    while let Some(batch) = stream.next_batch(BATCH)? {
+        strangers.look(&model, &batch);
+        let classes: Vec<Option<u32>> = batch.labels.names.iter().map(|name| lookup.class(name)).collect();
+        let predicted = over_rows(&model, &batch, &pool, |found: &mut Vec<u32>, predictor, scores, i| {
+            found.push(predictor.predict(batch.matrix.row(i), scores));
+        });
+        for (&id, prediction) in batch.labels.ids.iter().zip(predicted.into_iter().flatten()) {
+            evaluator.add(classes[id as usize], prediction);
+        }
+    }
+    strangers.tell(&model);
+    let evaluation = evaluator.finish();
+    if args.json { print_json(&Figures::of(&evaluation)) } else { print(&in_words(&evaluation)) }
+}
+
+/// The JSON object.
+#[derive(Serialize)]
+struct Figures<'e> {
+    examples: u64,
+    mean_loss: f64,
+    accuracy: f64,
+    unseen_labels: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<&'e [ClassFigures]>,
+    /// Row = truth, column = prediction, in the order of `classes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confusion: Option<Vec<&'e [u64]>>,
+}
+
+impl<'e> Figures<'e> {
+    fn of(evaluation: &'e Evaluation) -> Self {
+        let classes = Some(evaluation.classes.as_slice()).filter(|c| c.len() <= SHOWN_IN_JSON);
+        Self {
+            examples: evaluation.examples,
+            mean_loss: evaluation.mean_loss,
+            accuracy: evaluation.accuracy,
+            unseen_labels: evaluation.unseen_labels,
+            confusion: classes.map(|c| evaluation.confusion.chunks(c.len()).collect()),
+            classes,
+        }
+    }
+}
+
+fn in_words(evaluation: &Evaluation) -> String {
+    let right = (evaluation.accuracy * evaluation.examples as f64).round() as u64;
+    let mut lines = vec![
+        (
+            "accuracy",
+            format!(
+                "{:.2} % ({} of {})",
+                100.0 * evaluation.accuracy,
+                count(right),
+                counted(evaluation.examples, "example")
+            ),
+        ),
+        ("mean loss", number(evaluation.mean_loss)),
+    ];
+    if evaluation.unseen_labels > 0 {
+        let examples = counted(evaluation.unseen_labels, "example");
+        lines.push(("unseen labels", format!("{examples}, counted as errors of the largest loss")));
+    }
+    let text = fields(&lines);
+    let classes = &evaluation.classes;
+    if classes.len() > SHOWN {
+        let way_out = if classes.len() > SHOWN_IN_JSON { "too many for" } else { "see --json for" };
+        return format!("{text}\n{} classes: {way_out} figures of each\n", count(classes.len() as u64));
+    }
+    let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
+    let mut rows = vec![["label", "examples", "predicted", "precision", "recall", "F1"].map(str::to_owned).to_vec()];
+    rows.extend(classes.iter().map(|class| {
+        let figures = [class.precision, class.recall, class.f1].map(share);
+        [vec![class.label.clone(), count(class.support), count(class.predicted)], figures.to_vec()].concat()
+    }));
+    let text = format!("{text}\n{}", table(&rows));
+    let mut rows = vec![[vec![String::new()], classes.iter().map(|class| class.label.clone()).collect()].concat()];
+    rows.extend(
+        classes
+            .iter()
+            .zip(evaluation.confusion.chunks(classes.len()))
+            .map(|(class, row)| [vec![class.label.clone()], row.iter().map(|&n| count(n)).collect()].concat()),
+    );
+    format!("{text}\nconfusion (rows: truth, columns: prediction)\n{}", table(&rows))
+}

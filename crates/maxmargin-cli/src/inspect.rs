@@ -1,0 +1,198 @@
+//! `maxmargin inspect`
+
+use std::path::PathBuf;
+
+use maxmargin::model::{Loss, Model, Summary, TaskKind};
+use maxmargin::problem::{Formulation, Penalty, Rescaling};
+use maxmargin::solver::{Certificate, Status};
+use serde::Serialize;
+
+use crate::failure::{Result, print, print_json};
+use crate::summary::{certificate, classes, features, passes, status};
+use crate::text::{counted, fields, number, table};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A model that `maxmargin train` saved
+    model: PathBuf,
+    /// Features to show for each class, those with the largest weights in absolute value
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    if args.json { print_json(&Contents::of(&model, args.top)) } else { print(&in_words(&model, args.top)) }
+}
+
+/// The JSON object.
+#[derive(Serialize)]
+struct Contents<'m> {
+    task: TaskKind,
+    labels: &'m [String],
+    features: u32,
+    bias: f64,
+    loss: &'m Loss,
+    #[serde(flatten)]
+    formulation: Formulation,
+    data_checksum: String,
+    training: Training<'m>,
+    strongest: Vec<Strongest<'m>>,
+}
+
+/// The names are those of the summary of `train`.
+#[derive(Serialize)]
+struct Training<'m> {
+    solver: &'m str,
+    status: Status,
+    certificate: Certificate,
+    examples: u64,
+    epsilon: f64,
+    primal: f64,
+    dual: f64,
+    gap: f64,
+    rounds: u64,
+    passes: f64,
+    train_loss: f64,
+}
+
+impl<'m> Training<'m> {
+    fn of(summary: &'m Summary) -> Self {
+        Self {
+            solver: &summary.solver,
+            status: summary.status,
+            certificate: summary.certificate,
+            examples: summary.examples,
+            epsilon: summary.epsilon,
+            primal: summary.primal,
+            dual: summary.dual,
+            gap: summary.gap,
+            rounds: summary.rounds,
+            passes: summary.passes,
+            train_loss: summary.train_loss,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Strongest<'m> {
+    label: &'m str,
+    weights: Vec<Weight>,
+}
+
+#[derive(Serialize)]
+struct Weight {
+    feature: Feature,
+    weight: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Feature {
+    /// From 1, as in the data.
+    Index(u64),
+    Constant(&'static str),
+}
+
+impl std::fmt::Display for Feature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Index(index) => index.fmt(f),
+            Self::Constant(name) => name.fmt(f),
+        }
+    }
+}
+
+impl<'m> Contents<'m> {
+    fn of(model: &'m Model, top: usize) -> Self {
+        Self {
+            task: model.task,
+            labels: &model.labels,
+            features: model.features,
+            bias: model.bias,
+            loss: &model.loss,
+            formulation: model.formulation,
+            data_checksum: format!("{:08x}", model.data_checksum),
+            training: Training::of(&model.summary),
+            strongest: strongest(model, top),
+        }
+    }
+}
+
+/// The largest weights of each class; a binary model has one weight a feature, that of the positive class.
+fn strongest(model: &Model, top: usize) -> Vec<Strongest<'_>> {
+    let slots = model.slots();
+    let labels = &model.labels[model.labels.len() - slots..];
+    let of_slot = |(slot, label)| {
+        let mut weights: Vec<(usize, f64)> =
+            model.weights.as_slice().iter().copied().skip(slot).step_by(slots).enumerate().collect();
+        weights.retain(|w| w.1 != 0.0);
+        weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        weights.truncate(top);
+        let named = |(row, weight)| {
+            let is_constant = row == model.features as usize;
+            let feature = if is_constant { Feature::Constant("bias") } else { Feature::Index(row as u64 + 1) };
+            Weight { feature, weight }
+        };
+        Strongest { label, weights: weights.into_iter().map(named).collect() }
+    };
+    labels.iter().map(String::as_str).enumerate().map(of_slot).collect()
+}
+
+fn in_words(model: &Model, top: usize) -> String {
+    let Formulation { rescaling, penalty, loss_scale, .. } = model.formulation;
+    let rescaling = match rescaling {
+        Rescaling::Margin => "margin rescaling",
+        Rescaling::Slack => "slack rescaling",
+    };
+    let slack = match penalty {
+        Penalty::Linear => format!("linear slack, C = {}", number(model.summary.c)),
+        Penalty::Quadratic => format!("quadratic slack, C = {}", number(model.summary.c)),
+        Penalty::Hard => "hard margin".to_owned(),
+    };
+    let loss = match &model.loss {
+        Loss::ZeroOne => "zero-one",
+        Loss::Absolute => "absolute",
+        Loss::Squared => "squared",
+        Loss::Matrix(_) => "from a cost matrix",
+    };
+    let scaled = if loss_scale == 1.0 { String::new() } else { format!(" times {}", number(loss_scale)) };
+    let training = &model.summary;
+    let lines = [
+        ("task", format!("{}, {}", model.task, classes(model))),
+        ("features", features(model)),
+        ("problem", format!("{rescaling}, {slack}, loss {loss}{scaled}")),
+        ("trained on", format!("{}, checksum {:08x}", counted(training.examples, "example"), model.data_checksum)),
+        ("solver", format!("{}: {}, {}", training.solver, counted(training.rounds, "round"), passes(training.passes))),
+        ("status", status(training.status).to_owned()),
+        ("objective", number(training.primal)),
+        ("certificate", certificate(model)),
+        ("train loss", format!("{} per example", number(training.train_loss))),
+    ];
+    fields(&lines) + &if top == 0 { String::new() } else { strongest_in_words(model, top) }
+}
+
+fn strongest_in_words(model: &Model, top: usize) -> String {
+    let strongest = strongest(model, top);
+    let signed = |w: &Weight| format!("{}{}", if w.weight < 0.0 { "" } else { "+" }, number(w.weight));
+    match (model.labels.as_slice(), strongest.as_slice()) {
+        (_, classes) if classes.iter().all(|class| class.weights.is_empty()) => "\nall weights are 0\n".to_owned(),
+        ([negative, positive], [only]) => {
+            let row = |w: &Weight| vec![w.feature.to_string(), signed(w)];
+            let rows: Vec<_> = only.weights.iter().map(row).collect();
+            let title = format!("positive weights speak for {positive}, negative ones for {negative}");
+            format!("\nstrongest features: {title}\n{}", table(&rows))
+        }
+        (_, classes) => {
+            let row = |class: &Strongest<'_>| {
+                let weights = class.weights.iter().map(|w| format!("{}:{}", w.feature, signed(w)));
+                [vec![class.label.to_owned()], weights.collect()].concat()
+            };
+            let rows: Vec<_> = classes.iter().map(row).collect();
+            format!("\nstrongest features of each class, as INDEX:WEIGHT\n{}", table(&rows))
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Ctrl-C: the first stops training after the current round, the second stops at once.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Nothing to lose yet: Ctrl-C quits.
+const BEFORE: u8 = 0;
+const TRAINING: u8 = 1;
+const STOPPING: u8 = 2;
+
+static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
+
+/// The exit code of a program stopped by Ctrl-C, as shells have it.
+const EXIT_CODE: i32 = 130;
+
+/// Catches Ctrl-C from here on.
+pub(crate) fn watch(is_quiet: bool) {
+    // Where it cannot be caught, Ctrl-C stops the program as any other.
+    drop(ctrlc::set_handler(move || {
+        if PHASE.compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            std::process::exit(EXIT_CODE);
+        }
+        if !is_quiet {
+            let text = "\nstopping after this round, then saving the model (Ctrl-C again quits at once)";
+            drop(writeln!(std::io::stderr(), "{text}"));
+        }
+    }));
+}
+
+/// From here on there is a model to save.
+pub(crate) fn training_begins() {
+    PHASE.store(TRAINING, Ordering::SeqCst);
+}
+
+/// Has the user asked to stop?
+pub(crate) fn is_requested() -> bool {
+    PHASE.load(Ordering::SeqCst) == STOPPING
+}

@@ -1,0 +1,20 @@
+//! How much memory there is, and how much we took.
+
+use std::fs;
+
+/// The number of kB behind `key` in a file of /proc, in bytes.
+fn kilobytes(file: &str, key: &str) -> Option<f64> {
+    let text = fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.trim().trim_end_matches("kB").trim().parse::<f64>().ok().map(|kb| kb * 1024.0)
+}
+
+/// The largest amount of memory that this process held so far, in MB; None where the system does not tell.
+pub(crate) fn peak_mb() -> Option<f64> {
+    kilobytes("/proc/self/status", "VmHWM:").map(|bytes| bytes / 1e6)
+}
+
+/// Bytes that can be had without swapping; None where the system does not tell.
+pub(crate) fn available() -> Option<f64> {
+    kilobytes("/proc/meminfo", "MemAvailable:")
+}

@@ -1,0 +1,259 @@
+//! The options of `train`, each declared once. All are optional, so that one which does not apply can be refused.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use maxmargin::model::TaskKind;
+use maxmargin::problem;
+
+/// What is to be learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Task {
+    /// Two classes: labels +1 and -1, or 1 and 0
+    Binary,
+    /// Any number of classes, any words as labels
+    Multiclass,
+}
+
+impl From<Task> for TaskKind {
+    fn from(task: Task) -> Self {
+        match task {
+            Task::Binary => Self::Binary,
+            Task::Multiclass => Self::Multiclass,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SolverName {
+    /// Cutting planes with one slack: few rounds, whatever the number of examples
+    OneSlack,
+    /// Cutting planes with a slack for each example
+    NSlack,
+    /// Cutting planes with a slack for each of --groups groups of examples
+    GroupSlack,
+    /// One slack and a line search instead of a QP; linear slack only
+    FrankWolfe,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rescaling {
+    /// The margin grows with the loss
+    Margin,
+    /// The slack counts more where the loss is larger
+    Slack,
+}
+
+impl From<Rescaling> for problem::Rescaling {
+    fn from(rescaling: Rescaling) -> Self {
+        match rescaling {
+            Rescaling::Margin => Self::Margin,
+            Rescaling::Slack => Self::Slack,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Penalty {
+    /// (C/n) times the sum of slacks
+    Linear,
+    /// (C/2n) times the sum of squared slacks
+    Quadratic,
+    /// No slack: every example must be separated
+    Hard,
+}
+
+impl From<Penalty> for problem::Penalty {
+    fn from(penalty: Penalty) -> Self {
+        match penalty {
+            Penalty::Linear => Self::Linear,
+            Penalty::Quadratic => Self::Quadratic,
+            Penalty::Hard => Self::Hard,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LossName {
+    /// Every error costs 1
+    ZeroOne,
+    /// Difference of the labels, which are numbers (multiclass)
+    Absolute,
+    /// Square of that difference (multiclass)
+    Squared,
+    /// The numbers of --cost-matrix (multiclass)
+    Matrix,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UpdateName {
+    /// Over all cuts, after every --batch new ones
+    Batch,
+    /// Over an example's own cuts at once, over all cuts once a sweep
+    Own,
+}
+
+/// One `--class-weight`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ClassWeight {
+    Balanced,
+    Given(String, f64),
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Problem")]
+pub(crate) struct ProblemOptions {
+    /// Weight C of the mean slack: C/n per example [default: n, a weight of 1 per example]
+    #[arg(short, long, value_name = "C", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) c: Option<f64>,
+    /// The same as --c K*n: the C of liblinear and scikit-learn
+    #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, conflicts_with = "c")]
+    pub(crate) c_per_example: Option<f64>,
+    /// How slack is penalised [default: linear]
+    #[arg(long, value_name = "P")]
+    pub(crate) penalty: Option<Penalty>,
+    /// Where the loss enters the margin constraints [default: margin]
+    #[arg(long, value_name = "R")]
+    pub(crate) rescaling: Option<Rescaling>,
+    /// What an error costs [default: zero-one]
+    #[arg(long, value_name = "L")]
+    pub(crate) loss: Option<LossName>,
+    /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the
+    /// labels or in that of a header line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cost_matrix: Option<PathBuf>,
+    /// Multiply the loss [default: 1]
+    #[arg(long, value_name = "F", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) loss_scale: Option<f64>,
+    /// Weight of the examples of a class, once for each class; `balanced` gives all classes the same total weight
+    /// [default: 1]
+    #[arg(long, value_name = "LABEL=W|balanced", value_parser = class_weight, allow_hyphen_values = true)]
+    pub(crate) class_weight: Vec<ClassWeight>,
+    /// This label against all others (binary)
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    pub(crate) positive: Option<String>,
+    /// Add a constant feature with value B, which gives every class an offset [default: none]
+    #[arg(long, value_name = "B", value_parser = bias, allow_negative_numbers = true)]
+    pub(crate) bias: Option<f32>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Solver")]
+pub(crate) struct SolverOptions {
+    /// The algorithm [default: one-slack]
+    #[arg(long, value_name = "S")]
+    pub(crate) solver: Option<SolverName>,
+    /// Number of groups of group-slack
+    #[arg(long, value_name = "P", value_parser = at_least_one)]
+    pub(crate) groups: Option<usize>,
+    /// Outputs kept per example to build cuts from, or `off` (one-slack, group-slack) [default: off for these tasks,
+    /// whose oracle is as fast as a cache]
+    #[arg(long, value_name = "F", value_parser = cache)]
+    pub(crate) cache: Option<u16>,
+    /// Search between the best point and the QP's (one-slack, group-slack) [default: on]
+    #[arg(long, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) line_search: Option<Switch>,
+    /// Cuts kept at most; beyond it old ones are merged (one-slack, group-slack) [default: 1000]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_cuts: Option<usize>,
+    /// When n-slack solves its dual again [default: batch]
+    #[arg(long, value_name = "U")]
+    pub(crate) update: Option<UpdateName>,
+    /// Number of new cuts that --update batch waits for (n-slack) [default: 100]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) batch: Option<usize>,
+    /// Threads; the result does not depend on their number [default: one a core]
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Seed of whatever a solver draws at random; the same seed gives the same model [default: 0]
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Start from the weights of this model, which must have the same labels
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) warm_start: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stopping")]
+pub(crate) struct StoppingOptions {
+    /// Stop when the duality gap is at most C*E (--penalty hard: E times the objective) [default: 0.01 times the
+    /// largest loss]
+    #[arg(short, long, value_name = "E", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) epsilon: Option<f64>,
+    /// Stop when the gap is at most R times the objective, instead
+    #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true, conflicts_with = "epsilon")]
+    pub(crate) relative_gap: Option<f64>,
+    /// Stop after that many seconds of training and keep the best model so far
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) max_seconds: Option<f64>,
+    /// Stop after that many passes over the data and keep the best model so far
+    #[arg(long, value_name = "P", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) max_passes: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputOptions {
+    /// Where to save the model
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    /// Write one JSON object per round
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on standard error
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        Ok(_) => Err("must be positive and finite".to_owned()),
+        Err(_) => Err("must be a number".to_owned()),
+    }
+}
+
+fn bias(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(x) if x.is_finite() && x != 0.0 => Ok(x),
+        Ok(_) => Err("must be finite and not 0 (leave the option out for no constant feature)".to_owned()),
+        Err(_) => Err("must be a number".to_owned()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1".to_owned())
+}
+
+/// Number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 4096;
+    text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or_else(|| format!("must be from 1 to {MOST}"))
+}
+
+fn cache(text: &str) -> Result<u16, String> {
+    match text {
+        "off" => Ok(0),
+        _ => text.parse().map_err(|_| format!("must be `off` or a number up to {}", u16::MAX)),
+    }
+}
+
+fn class_weight(text: &str) -> Result<ClassWeight, String> {
+    if text == "balanced" {
+        return Ok(ClassWeight::Balanced);
+    }
+    // Labels may contain '=', numbers do not.
+    match text.rsplit_once('=') {
+        Some((label, weight)) if !label.is_empty() => Ok(ClassWeight::Given(label.to_owned(), positive(weight)?)),
+        _ => Err("must be LABEL=WEIGHT or `balanced`".to_owned()),
+    }
+}

@@ -1,0 +1,148 @@
+//! `maxmargin predict`
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use maxmargin::Error;
+use maxmargin::data::input::Input;
+use maxmargin::data::output::Output;
+use maxmargin::data::svmlight::{LabelRule, Labelled, Stream};
+use maxmargin::model::{Model, Predictor, TaskKind};
+use maxmargin::parallel::{Pool, ranges};
+
+use crate::failure::{Result, note};
+use crate::options::threads;
+use crate::paths;
+use crate::text::{count, counted};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A model that `maxmargin train` saved
+    model: PathBuf,
+    /// Examples, with or without labels, plain, .gz or .zst; - reads standard input
+    #[arg(value_name = "INPUT_FILE")]
+    input: PathBuf,
+    /// Where to write the labels, one a line [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class
+    #[arg(long)]
+    scores: bool,
+    /// Threads; the result does not depend on their number [default: one a core]
+    #[arg(long, value_name = "T", value_parser = threads)]
+    threads: Option<usize>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  maxmargin predict model.mm test.dat -o labels.txt
+  zcat big.dat.gz | maxmargin predict model.mm - --scores | head";
+
+/// Examples that are held at a time.
+const BATCH: usize = 8192;
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(output) = &args.output {
+        let sources = [("the input", Some(args.input.as_path())), ("the model", Some(args.model.as_path()))];
+        paths::refuse_overwriting("--output", output, &sources)?;
+    }
+    let model = Model::load(&args.model)?;
+    let stream = Stream::new(Input::open(&args.input)?, LabelRule::Optional);
+    let pool = Pool::new(args.threads.unwrap_or(0))?;
+    match &args.output {
+        Some(path) => {
+            let mut output = Output::create(path)?;
+            write_all(args, &model, stream, &pool, &mut output, path)?;
+            output.finish()?;
+        }
+        None => write_all(args, &model, stream, &pool, &mut io::stdout().lock(), Path::new("standard output"))?,
+    }
+    Ok(())
+}
+
+fn write_all(
+    args: &Args,
+    model: &Model,
+    mut stream: Stream<'_>,
+    pool: &Pool,
+    out: &mut impl Write,
+    name: &Path,
+) -> Result<()> {
+    let mut strangers = Strangers::default();
+    while let Some(batch) = stream.next_batch(BATCH)? {
+        strangers.look(model, &batch);
+        let parts = over_rows(model, &batch, pool, |text: &mut String, predictor, scores, i| {
+            let class = predictor.predict(batch.matrix.row(i), scores);
+            text.push_str(&model.labels[class as usize]);
+            if args.scores {
+                push_scores(model, scores, text);
+            }
+            text.push('\n');
+        });
+        for part in parts {
+            out.write_all(part.as_bytes()).map_err(|e| Error::io(name, e))?;
+        }
+        // Whoever pipes examples in one by one wants the labels one by one.
+        out.flush().map_err(|e| Error::io(name, e))?;
+    }
+    strangers.tell(model);
+    Ok(())
+}
+
+fn push_scores(model: &Model, scores: &[f64], text: &mut String) {
+    const IN_MEMORY: &str = "strings take all text";
+    match model.task {
+        TaskKind::Binary => write!(text, "\t{}", scores[1] - scores[0]).expect(IN_MEMORY),
+        TaskKind::Multiclass => {
+            for (k, (label, score)) in model.labels.iter().zip(scores).enumerate() {
+                let gap = if k == 0 { '\t' } else { ' ' };
+                write!(text, "{gap}{label}:{score}").expect(IN_MEMORY);
+            }
+        }
+    }
+}
+
+/// Gathers something of each row of a batch, in parts, in order.
+pub(crate) fn over_rows<R: Default + Send>(
+    model: &Model,
+    batch: &Labelled,
+    pool: &Pool,
+    add: impl Fn(&mut R, &Predictor<'_>, &mut Vec<f64>, usize) + Sync + Send,
+) -> Vec<R> {
+    let predictor = model.predictor();
+    pool.map(ranges(batch.len(), 4 * pool.threads()), |range| {
+        let (mut result, mut scores) = (R::default(), Vec::new());
+        for i in range {
+            add(&mut result, &predictor, &mut scores, i);
+        }
+        result
+    })
+}
+
+/// Counts examples with features that the model does not know.
+#[derive(Debug, Default)]
+pub(crate) struct Strangers {
+    examples: u64,
+    with: u64,
+}
+
+impl Strangers {
+    pub(crate) fn look(&mut self, model: &Model, batch: &Labelled) {
+        let is_strange = |i: &usize| batch.matrix.row(*i).indices().last().is_some_and(|&j| j >= model.features);
+        self.examples += batch.len() as u64;
+        self.with += (0..batch.len()).filter(is_strange).count() as u64;
+    }
+
+    pub(crate) fn tell(&self, model: &Model) {
+        if self.with > 0 {
+            note(&format!(
+                "{} of {} have features beyond the {} that the model knows; these were left out",
+                count(self.with),
+                counted(self.examples, "example"),
+                count(u64::from(model.features))
+            ));
+        }
+    }
+}

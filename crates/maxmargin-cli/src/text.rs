@@ -1,0 +1,110 @@
+//! Numbers and tables for people.
+
+/// Six significant digits, without trailing zeros.
+pub(crate) fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if !(-4..9).contains(&magnitude) {
+        return format!("{x:.4e}");
+    }
+    let places = (5 - magnitude).max(0) as usize;
+    let text = format!("{x:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Thousands apart: 581,012.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 round`, `2 rounds`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// From milliseconds to hours.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.9995 => format!("{:.0} ms", 1e3 * s),
+        s if s < 9.95 => format!("{s:.1} s"),
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// Bytes as MB or GB.
+pub(crate) fn bytes(b: f64) -> String {
+    if b < 1e9 { format!("{:.0} MB", b / 1e6) } else { format!("{:.1} GB", b / 1e9) }
+}
+
+/// The first labels of a long list.
+pub(crate) fn labels(words: &[String]) -> String {
+    const MOST: usize = 12;
+    let shown = words.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if words.len() > MOST { format!("{shown} ... ({} in all)", count(words.len() as u64)) } else { shown }
+}
+
+/// `name value` lines with the values below each other.
+pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+    let width = fields.iter().map(|f| f.0.len()).max().unwrap_or(0);
+    fields.iter().map(|(name, value)| [&format!("{name:width$}"), "  ", value, "\n"].concat()).collect()
+}
+
+/// Columns as wide as their widest cell: the first to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let blanks = " ".repeat(width - cell.chars().count());
+            line += &if c == 0 { [cell, blanks.as_str()].concat() } else { ["  ", &blanks, cell].concat() };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (x, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-0.25, "-0.25"),
+            (33_470.612_3, "33470.6"),
+            (637_750_000.4, "637750000"),
+            (1e12, "1.0000e12"),
+            (0.000_123_456_78, "0.000123457"),
+            (1e-7, "1.0000e-7"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(x), text);
+        }
+        assert_eq!([count(7), count(1000), count(581_012)], ["7", "1,000", "581,012"]);
+        assert_eq!([duration(0.04), duration(75.0), duration(600.0)], ["40 ms", "75 s", "10 min"]);
+    }
+
+    #[test]
+    fn cells_stand_below_each_other() {
+        let rows = [vec!["".to_owned(), "a".to_owned()], vec!["ä".to_owned(), "100".to_owned()]];
+        assert_eq!(table(&rows), "     a\nä  100\n");
+    }
+}

@@ -1,0 +1,13 @@
+//! Readers and writers, one format a file, and generators of synthetic data.
+//!
+//! Readers take an [`Input`](input::Input): a named stream of bytes, unpacked on the way. Errors name the input
+//! and the line.
+
+pub(crate) mod blocks;
+pub mod costs;
+pub mod input;
+pub mod labels;
+pub(crate) mod number;
+pub mod output;
+pub mod svmlight;
+pub mod synthetic;

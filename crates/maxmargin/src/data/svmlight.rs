@@ -1,0 +1,239 @@
+//! SVM-light and LIBSVM text: one example a line, `LABEL [cost:W] INDEX:VALUE ... # comment`.
+//!
+//! Labels are words; indices start at 1 and ascend within a line; values are finite decimal numbers, rounded to the
+//! nearest f32. Blank lines and lines with only a comment are skipped. Line ends may be those of Windows, and a
+//! byte-order mark may stand before the first line.
+//!
+//! [`read`] takes a whole input, on all threads of a pool; [`Stream`] goes through one in batches, in constant
+//! memory; [`write`] writes an example.
+
+mod line;
+mod pieces;
+
+use std::io::{self, Write};
+
+use crate::data::blocks::{Blocks, Cut, chunks};
+use crate::data::input::Input;
+use crate::data::number::write_f32;
+use crate::data::svmlight::pieces::{Gathered, Piece};
+use crate::error::Result;
+use crate::parallel::Pool;
+use crate::sparse::{SparseMatrix, SparseView};
+
+/// Must every example have a label?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LabelRule {
+    /// A line without one is an error: for training and evaluation.
+    #[default]
+    Required,
+    /// A line may start with its first feature: for prediction.
+    Optional,
+}
+
+/// The labels of examples, each distinct word once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// The distinct labels, in the order of their first appearance.
+    pub names: Vec<String>,
+    /// For each example the position of its label in `names`, or [`Labels::NONE`].
+    pub ids: Vec<u32>,
+}
+
+impl Labels {
+    /// The id of an example without a label.
+    pub const NONE: u32 = u32::MAX;
+
+    /// The label of an example.
+    pub fn name(&self, example: usize) -> Option<&str> {
+        let id = self.ids[example];
+        (id != Self::NONE).then(|| self.names[id as usize].as_str())
+    }
+}
+
+/// Examples with their labels.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Labelled {
+    /// The labels.
+    pub labels: Labels,
+    /// One row for each example; column `j` is feature `j + 1` of the text. Values of zero are not stored.
+    pub matrix: SparseMatrix,
+    /// `cost:` of each example, 1 where it is not given; `None` when no line has one.
+    pub costs: Option<Vec<f64>>,
+    /// CRC-32 of the text (unpacked), by which a model remembers its data; 0 for a batch of a [`Stream`].
+    pub checksum: u32,
+    lines: Lines,
+}
+
+impl Labelled {
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.labels.ids.len()
+    }
+
+    /// No examples?
+    pub fn is_empty(&self) -> bool {
+        self.labels.ids.is_empty()
+    }
+
+    /// The line, from 1, on which an example stands.
+    pub fn line(&self, example: usize) -> u64 {
+        assert!(example < self.len(), "there are {} examples", self.len());
+        self.lines.line(example)
+    }
+}
+
+/// Line numbers of examples, as runs: most files need a single one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Lines {
+    /// (example, line) where a run of examples on successive lines starts.
+    runs: Vec<(usize, u64)>,
+}
+
+impl Lines {
+    fn mark(&mut self, example: usize, line: u64) {
+        let expected = self.runs.last().map(|&(e, l)| l + (example - e) as u64);
+        if expected != Some(line) {
+            self.runs.push((example, line));
+        }
+    }
+
+    fn line(&self, example: usize) -> u64 {
+        let run = self.runs.partition_point(|&(e, _)| e <= example);
+        let (first, line) = self.runs[run - 1];
+        line + (example - first) as u64
+    }
+}
+
+/// Reads a whole input with all threads of `pool`. The result does not depend on their number, nor does the error: it
+/// is that of the first bad line.
+pub fn read(input: Input<'_>, rule: LabelRule, pool: &Pool) -> Result<Labelled> {
+    read_cut(input, rule, pool, Cut::default())
+}
+
+/// [`read`] in pieces of other sizes: for tests, which show that they do not matter.
+#[doc(hidden)]
+pub fn read_in_pieces(input: Input<'_>, rule: LabelRule, pool: &Pool, block: usize, chunk: usize) -> Result<Labelled> {
+    read_cut(input, rule, pool, Cut { block, chunk })
+}
+
+/// What a thread does next.
+enum Job<'j, 'a> {
+    Read(&'j mut Blocks<'a>, &'j mut Vec<u8>),
+    Parse(&'j [u8]),
+}
+
+/// What came of it.
+enum Done {
+    Read(Result<bool>),
+    Parsed(Box<Piece>),
+}
+
+fn read_cut(input: Input<'_>, rule: LabelRule, pool: &Pool, cut: Cut) -> Result<Labelled> {
+    let mut blocks = Blocks::new(input, cut);
+    let (mut text, mut ahead) = (Vec::new(), Vec::new());
+    let mut gathered = Gathered::default();
+    let mut more = blocks.next(&mut text)?;
+    while more {
+        // The first job reads, and unpacks, the next block while the others parse this one.
+        let mut jobs = vec![Job::Read(&mut blocks, &mut ahead)];
+        jobs.extend(chunks(&text, cut.chunk).into_iter().map(Job::Parse));
+        let done = pool.map(jobs, |job| match job {
+            Job::Read(blocks, ahead) => Done::Read(blocks.next(ahead)),
+            Job::Parse(text) => Done::Parsed(Box::new(Piece::parse(text, rule))),
+        });
+        let mut read = Ok(false);
+        for result in done {
+            match result {
+                Done::Read(more) => read = more,
+                Done::Parsed(piece) => gathered.append(*piece).map_err(|(line, what)| blocks.error(line, what))?,
+            }
+        }
+        // Only now: a bad line before the place where reading failed comes first.
+        more = read?;
+        std::mem::swap(&mut text, &mut ahead);
+    }
+    if gathered.is_empty() {
+        return Err(blocks.error(gathered.lines().max(1), NO_EXAMPLES));
+    }
+    let mut examples = gathered.finish();
+    examples.checksum = blocks.checksum();
+    Ok(examples)
+}
+
+const NO_EXAMPLES: &str = "no examples in the file";
+
+/// Examples in batches, in constant memory: for prediction on inputs of any length.
+pub struct Stream<'a> {
+    blocks: Blocks<'a>,
+    rule: LabelRule,
+    text: Vec<u8>,
+    /// Bytes of `text` that were given out.
+    taken: usize,
+    line: u64,
+    is_empty: bool,
+}
+
+impl std::fmt::Debug for Stream<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("name", &self.blocks.name()).field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Stream<'a> {
+    /// Starts reading `input`.
+    pub fn new(input: Input<'a>, rule: LabelRule) -> Self {
+        Self::in_pieces(input, rule, 256 << 10)
+    }
+
+    /// A stream that reads `block` bytes at a time: for tests.
+    #[doc(hidden)]
+    pub fn in_pieces(input: Input<'a>, rule: LabelRule, block: usize) -> Self {
+        let blocks = Blocks::new(input, Cut { block, chunk: 1 });
+        Self { blocks, rule, text: Vec::new(), taken: 0, line: 0, is_empty: true }
+    }
+
+    /// The next examples, at least one and at most `most` (at least 1); `None` after the last. Does not wait for a
+    /// full batch when the input is a slow pipe. Label numbers are those of the batch alone.
+    pub fn next_batch(&mut self, most: usize) -> Result<Option<Labelled>> {
+        loop {
+            if self.taken == self.text.len() {
+                self.taken = 0;
+                if !self.blocks.next_available(&mut self.text)? {
+                    if self.is_empty {
+                        return Err(self.blocks.error(self.line.max(1), NO_EXAMPLES));
+                    }
+                    return Ok(None);
+                }
+            }
+            let mut piece = Piece::after(self.line);
+            self.taken += piece.take(&self.text[self.taken..], self.rule, most.max(1));
+            self.line = piece.line;
+            let examples = piece.finish().map_err(|what| self.blocks.error(self.line, what))?;
+            if !examples.is_empty() {
+                self.is_empty = false;
+                return Ok(Some(examples));
+            }
+        }
+    }
+}
+
+/// Writes one example. Values get the fewest digits that read back as the same f32.
+///
+/// `label` must be a word as [`read`] takes it: no blanks, no `:`, no `#`.
+pub fn write(out: &mut impl Write, label: Option<&str>, cost: Option<f64>, row: SparseView<'_>) -> io::Result<()> {
+    let mut gap = "";
+    if let Some(label) = label {
+        out.write_all(label.as_bytes())?;
+        gap = " ";
+    }
+    if let Some(cost) = cost {
+        write!(out, "{gap}cost:{cost:?}")?;
+        gap = " ";
+    }
+    for (column, value) in row.iter() {
+        write!(out, "{gap}{}:", u64::from(column) + 1)?;
+        write_f32(out, value)?;
+        gap = " ";
+    }
+    out.write_all(b"\n")
+}

@@ -1,0 +1,309 @@
+//! What training returns and prediction loads.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::labels;
+use crate::data::output::replace_file;
+use crate::error::{Error, Result};
+use crate::features::Block;
+use crate::problem::Formulation;
+use crate::solver::{Certificate, Status};
+use crate::sparse::SparseView;
+use crate::task::first_max;
+use crate::tasks::multiclass::Costs;
+use crate::weights::Weights;
+
+mod exact;
+mod file;
+
+/// The tasks whose models can be kept in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKind {
+    /// Two classes, one weight a feature.
+    Binary,
+    /// K classes, K weights a feature.
+    Multiclass,
+}
+
+impl fmt::Display for TaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+        })
+    }
+}
+
+impl FromStr for TaskKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        [Self::Binary, Self::Multiclass]
+            .into_iter()
+            .find(|kind| kind.to_string() == name)
+            .ok_or_else(|| Error::setting("task", format!("'{name}' is none; there are binary and multiclass")))
+    }
+}
+
+/// What a wrong prediction costs, before the loss scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Every error costs 1.
+    ZeroOne,
+    /// The difference of the labels, which are numbers.
+    Absolute,
+    /// The square of the difference of the labels, which are numbers.
+    Squared,
+    /// A table, row by row in the order of the labels: row = truth, column = prediction.
+    Matrix(#[serde(with = "exact::list")] Vec<f64>),
+}
+
+impl Loss {
+    /// The table of costs of all pairs of labels.
+    pub fn costs(&self, labels: &[String]) -> Result<Costs> {
+        match self {
+            Self::ZeroOne => Ok(Costs::zero_one(labels.len())),
+            Self::Absolute => Ok(Costs::absolute(&values(labels)?)),
+            Self::Squared => Ok(Costs::squared(&values(labels)?)),
+            Self::Matrix(table) => Costs::table(labels.len(), table.clone()),
+        }
+    }
+}
+
+/// Labels as numbers.
+fn values(labels: &[String]) -> Result<Vec<f64>> {
+    labels::values(labels).ok_or_else(|| {
+        let word = labels.iter().find(|word| labels::value(word).is_none()).map_or("", String::as_str);
+        Error::setting(
+            "loss",
+            format!("absolute and squared need labels that are numbers, not '{}'", word.escape_debug()),
+        )
+    })
+}
+
+/// What training found. No times: equal runs give equal files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The solver's name, as on the command line.
+    pub solver: String,
+    /// How training ended.
+    pub status: Status,
+    /// What the dual value is worth.
+    pub certificate: Certificate,
+    /// Number of training examples n.
+    pub examples: u64,
+    /// C, the weight of the mean slack.
+    #[serde(with = "exact")]
+    pub c: f64,
+    /// The gap that was asked for, divided by C; with the hard margin, by P.
+    #[serde(with = "exact")]
+    pub epsilon: f64,
+    /// P(w).
+    #[serde(with = "exact")]
+    pub primal: f64,
+    /// The lower bound.
+    #[serde(with = "exact")]
+    pub dual: f64,
+    /// `primal - dual`
+    #[serde(with = "exact")]
+    pub gap: f64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Oracle calls divided by n.
+    #[serde(with = "exact")]
+    pub passes: f64,
+    /// Mean loss on the training examples, scaled.
+    #[serde(with = "exact")]
+    pub train_loss: f64,
+}
+
+/// A trained linear model: all that prediction needs, and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The task.
+    pub task: TaskKind,
+    /// The words of the classes, in the order of their numbers; binary: negative, positive.
+    pub labels: Vec<String>,
+    /// Number of input features, without the constant one.
+    pub features: u32,
+    /// Value of the constant feature, the last row of the weights; 0 where there is none. Taken as f32, as all
+    /// features are.
+    pub bias: f64,
+    /// What a wrong prediction costs.
+    pub loss: Loss,
+    /// The problem that training solved.
+    pub formulation: Formulation,
+    /// CRC-32 of the bytes of the training data.
+    pub data_checksum: u32,
+    /// What training found.
+    pub summary: Summary,
+    /// The weights: a row for each feature, the constant one last.
+    pub weights: Weights,
+}
+
+impl Model {
+    /// Number of weights a feature: 1 for two classes, else one a class.
+    pub fn slots(&self) -> usize {
+        match self.task {
+            TaskKind::Binary => 1,
+            TaskKind::Multiclass => self.labels.len(),
+        }
+    }
+
+    /// Do the parts fit together? Saving and loading check it; whoever builds a model by hand may.
+    pub fn check(&self) -> Result<()> {
+        let fail = |what: String| Err(Error::model(format!("not a valid model: {what}")));
+        let labels = self.labels.len();
+        let count_fits = match self.task {
+            TaskKind::Binary => labels == 2,
+            TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
+        };
+        if !count_fits {
+            return fail(format!("{labels} labels for a {} task", self.task));
+        }
+        let mut seen = HashSet::with_capacity(labels);
+        if let Some(label) = self.labels.iter().find(|label| label.is_empty() || !seen.insert(label.as_str())) {
+            return fail(format!("label '{}' is empty or there twice", label.escape_debug()));
+        }
+        let Formulation { c, loss_scale, .. } = self.formulation;
+        for (name, x) in [("c", c), ("loss scale", loss_scale)] {
+            if !(x > 0.0 && x.is_finite()) {
+                return fail(format!("{name} is {x}, not positive and finite"));
+            }
+        }
+        let constant = self.bias as f32;
+        if !constant.is_finite() || (constant == 0.0) != (self.bias == 0.0) {
+            return fail(format!("bias is {}, not a number that fits into f32", self.bias));
+        }
+        let loss_fits = match &self.loss {
+            Loss::ZeroOne => Ok(()),
+            _ if self.task == TaskKind::Binary => return fail("a binary task has the zero-one loss only".to_owned()),
+            Loss::Absolute | Loss::Squared => values(&self.labels).map(drop),
+            Loss::Matrix(_) => self.loss.costs(&self.labels).map(drop),
+        };
+        if let Err(e) = loss_fits {
+            return fail(e.to_string());
+        }
+        let rows = u64::from(self.features) + u64::from(self.bias != 0.0);
+        if rows.checked_mul(self.slots() as u64) != Some(self.weights.len() as u64) {
+            let (weights, slots) = (self.weights.len(), self.slots());
+            return fail(format!("{weights} weights for {rows} features times {slots}"));
+        }
+        match self.weights.as_slice().iter().position(|w| !w.is_finite()) {
+            Some(at) => fail(format!("weight {} is {}", at + 1, self.weights.as_slice()[at])),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let head = self.check().and_then(|()| file::head(self)).map_err(|e| at(path, e))?;
+        replace_file(path, |writer| {
+            writer.write_all(&head)?;
+            file::write_weights(self, writer)
+        })
+    }
+
+    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        file::read(path, file).map_err(|e| at(path, e))
+    }
+
+    /// The bytes of the model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.check()?;
+        let mut bytes = file::head(self)?;
+        bytes.reserve_exact(8 * self.weights.len());
+        file::write_weights(self, &mut bytes).expect("memory takes all bytes");
+        Ok(bytes)
+    }
+
+    /// A model of the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        file::read(Path::new("memory"), bytes)
+    }
+
+    /// What predicts with this model, which must be [valid](Self::check).
+    pub fn predictor(&self) -> Predictor<'_> {
+        debug_assert!(self.check().is_ok());
+        let block = Block { base: 0, rows: self.features, width: self.slots() as u32 };
+        let (_, constant_row) = self.weights.as_slice().split_at(block.len() as usize);
+        Predictor {
+            task: self.task,
+            weights: &self.weights,
+            block,
+            constant: f64::from(self.bias as f32),
+            constant_row,
+        }
+    }
+}
+
+/// Names the file in what is wrong with it.
+fn at(path: &Path, e: Error) -> Error {
+    match e {
+        Error::Model { what } => Error::model(format!("{}: {what}", path.display())),
+        other => other,
+    }
+}
+
+/// Predicts with a model: the argmax of the task, on rows without the constant feature.
+#[derive(Debug, Clone, Copy)]
+pub struct Predictor<'m> {
+    task: TaskKind,
+    weights: &'m Weights,
+    /// The rows of the input features.
+    block: Block,
+    constant: f64,
+    /// The weights of the constant feature; empty where there is none.
+    constant_row: &'m [f64],
+}
+
+impl Predictor<'_> {
+    /// The number of the class of x. The scores of all classes are left in `scores`; binary: `-s/2, s/2` with the
+    /// decision value s. Features that the model does not know are left out.
+    pub fn predict(&self, x: SparseView<'_>, scores: &mut Vec<f64>) -> u32 {
+        match self.task {
+            TaskKind::Binary => {
+                let s = self.decision(x);
+                scores.clear();
+                scores.extend([-0.5 * s, 0.5 * s]);
+                u32::from(s > 0.0)
+            }
+            TaskKind::Multiclass => {
+                scores.resize(self.block.width as usize, 0.0);
+                self.slot_scores(x, scores);
+                first_max(scores) as u32
+            }
+        }
+    }
+
+    /// The decision value `<w, x>` of a binary model: positive for the positive class.
+    ///
+    /// # Panics
+    /// If the model is not binary.
+    pub fn decision(&self, x: SparseView<'_>) -> f64 {
+        assert_eq!(self.task, TaskKind::Binary, "only binary models have a decision value");
+        let mut score = [0.0];
+        self.slot_scores(x, &mut score);
+        score[0]
+    }
+
+    fn slot_scores(&self, x: SparseView<'_>, scores: &mut [f64]) {
+        self.weights.scores(self.block, x.below(self.block.rows), scores);
+        // The constant feature is the last one, so it is added last: the same bits as in training.
+        for (score, w) in scores.iter_mut().zip(self.constant_row) {
+            *score += self.constant * w;
+        }
+    }
+}

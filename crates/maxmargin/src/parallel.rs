@@ -1,0 +1,78 @@
+//! The only place with threads.
+//!
+//! Work is cut into parts that depend on the data alone, never on the number of threads, and results come
+//! back in the order of the parts: whoever reduces them in that order gets the same bits on every machine.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// Some threads, ready to work.
+#[derive(Debug)]
+pub struct Pool {
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Pool {
+    /// A pool of `threads` threads; 0 means one for each core.
+    pub fn new(threads: usize) -> Result<Self> {
+        let threads = if threads == 0 { available() } else { threads };
+        if threads == 1 {
+            return Ok(Self { pool: None });
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|e| Error::setting("threads", format!("cannot start {threads} threads: {e}")))?;
+        Ok(Self { pool: Some(pool) })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
+    }
+
+    /// `f` of every item, results in the order of the items.
+    pub fn map<I: Send, R: Send>(&self, items: Vec<I>, f: impl Fn(I) -> R + Sync + Send) -> Vec<R> {
+        match &self.pool {
+            Some(pool) => pool.install(|| items.into_par_iter().with_max_len(1).map(f).collect()),
+            None => items.into_iter().map(f).collect(),
+        }
+    }
+}
+
+/// Number of cores that this process may use.
+pub fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// `0..n` in at most `parts` ranges of nearly equal length, none empty.
+pub fn ranges(n: usize, parts: usize) -> Vec<Range<usize>> {
+    let parts = parts.clamp(1, n.max(1));
+    (0..parts).map(|p| n * p / parts..n * (p + 1) / parts).filter(|r| !r.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_without_overlap() {
+        for n in [0, 1, 2, 7, 100] {
+            for parts in [1, 2, 3, 16] {
+                let all: Vec<usize> = ranges(n, parts).into_iter().flatten().collect();
+                assert_eq!(all, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn results_keep_their_order() {
+        for threads in [1, 2, 5] {
+            let pool = Pool::new(threads).unwrap();
+            assert_eq!(pool.map((0..100).collect(), |i: i32| i * i), (0..100).map(|i| i * i).collect::<Vec<_>>());
+        }
+    }
+}

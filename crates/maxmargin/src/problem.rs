@@ -1,0 +1,441 @@
+//! The optimisation problem: examples, a task, and how slack is counted.
+//!
+//! ```text
+//! P(w) = 1/2 |w|^2 + (C/n) sum_i c_i H_i(w)          linear slack      (SVM1)
+//! P(w) = 1/2 |w|^2 + (C/2n) sum_i c_i H_i(w)^2       quadratic slack   (SVM2), sqrt(D) in the place of D
+//! P(w) = 1/2 |w|^2  subject to  H_i(w) <= 0          hard margin       (SVM0)
+//!
+//! margin rescaling   H_i(w) = max_y  D(y_i, y) - <w, dpsi_i(y)>
+//! slack rescaling    H_i(w) = max_y  D(y_i, y) (1 - <w, dpsi_i(y)>)
+//! ```
+//!
+//! (Tsochantaridis, Hofmann, Joachims, Altun 2004, section 3; Joachims, Finley, Yu 2009, OP 2 and OP 3.)
+//! An output y of example i is handed on as a normalised [`Term`] with `H = rhs - factor * <w, dpsi_i(y)>`;
+//! nothing after it knows margin from slack.
+
+use crate::error::{Error, Result};
+use crate::features::{Scaled, Sink};
+use crate::parallel::{Pool, ranges};
+use crate::sparse::dot;
+use crate::task::{LossTerm, Task, first_max};
+use crate::weights::Weights;
+
+/// Where the loss enters the constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rescaling {
+    /// The margin grows with the loss.
+    #[default]
+    Margin,
+    /// The slack is divided by the loss.
+    Slack,
+}
+
+/// How slack is penalised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Penalty {
+    /// `(C/n) sum H_i`
+    #[default]
+    Linear,
+    /// `(C/2n) sum H_i^2`, with the square root of the loss inside `H_i`
+    Quadratic,
+    /// No slack at all.
+    Hard,
+}
+
+/// The numbers and choices that make an optimisation problem of a task and its examples.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Formulation {
+    /// C > 0: weight of the mean slack. Not used with the hard margin.
+    pub c: f64,
+    /// Where the loss enters.
+    pub rescaling: Rescaling,
+    /// How slack is penalised.
+    pub penalty: Penalty,
+    /// Factor > 0 on the task's loss.
+    pub loss_scale: f64,
+}
+
+impl Default for Formulation {
+    fn default() -> Self {
+        Self { c: 1.0, rescaling: Rescaling::Margin, penalty: Penalty::Linear, loss_scale: 1.0 }
+    }
+}
+
+/// One output of one example as a constraint `factor * <w, dpsi> >= rhs - xi`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// The factor on `dpsi`: 1, or the loss with slack rescaling.
+    pub factor: f64,
+    /// The right-hand side.
+    pub rhs: f64,
+}
+
+impl Term {
+    /// `H` of this output, where `margin = <w, dpsi>`.
+    pub fn violation(&self, margin: f64) -> f64 {
+        self.rhs - self.factor * margin
+    }
+}
+
+/// What the oracle needs to work without allocating, and its answer `y`.
+#[derive(Debug)]
+pub struct OracleScratch<T: Task> {
+    task: T::Scratch,
+    scores: Vec<f64>,
+    trial: T::Output,
+    /// The output that the last call of the oracle found.
+    pub y: T::Output,
+}
+
+impl<T: Task> Default for OracleScratch<T> {
+    fn default() -> Self {
+        Self { task: T::Scratch::default(), scores: Vec::new(), trial: T::Output::default(), y: T::Output::default() }
+    }
+}
+
+/// Examples, task and formulation, checked once and immutable from then on.
+#[derive(Debug)]
+pub struct Problem<'a, T: Task> {
+    task: &'a T,
+    inputs: &'a [T::Input<'a>],
+    outputs: &'a [T::Output],
+    weights: Option<&'a [f64]>,
+    formulation: Formulation,
+}
+
+impl<'a, T: Task> Problem<'a, T> {
+    /// Checks that every example fits the task and that the formulation is one that the task's oracle can do.
+    /// `weights`: c_i >= 0 for each example, 1 where None.
+    pub fn new(
+        task: &'a T,
+        inputs: &'a [T::Input<'a>],
+        outputs: &'a [T::Output],
+        weights: Option<&'a [f64]>,
+        formulation: Formulation,
+    ) -> Result<Self> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        if inputs.len() != outputs.len() {
+            return Err(Error::setting("outputs", format!("{} for {} inputs", outputs.len(), inputs.len())));
+        }
+        if inputs.is_empty() {
+            return Err(Error::setting("inputs", "at least one example is needed"));
+        }
+        if !positive(formulation.c) {
+            return Err(Error::setting("c", format!("must be positive and finite, not {}", formulation.c)));
+        }
+        if !positive(formulation.loss_scale) {
+            let rule = format!("must be positive and finite, not {}", formulation.loss_scale);
+            return Err(Error::setting("loss-scale", rule));
+        }
+        if formulation.penalty == Penalty::Quadratic
+            && formulation.rescaling == Rescaling::Margin
+            && task.listed().is_none()
+        {
+            let rule = "quadratic slack with margin rescaling needs argmax score + sqrt(loss), which this task's \
+                        decoder does not do; take linear slack or slack rescaling";
+            return Err(Error::setting("penalty", rule));
+        }
+        if let Some(weights) = weights {
+            if weights.len() != inputs.len() {
+                return Err(Error::setting("weights", format!("{} for {} examples", weights.len(), inputs.len())));
+            }
+            if let Some(example) = weights.iter().position(|c| !(*c >= 0.0 && c.is_finite())) {
+                let what = format!("weight {} (weights must be finite and not negative)", weights[example]);
+                return Err(Error::Data { example, what });
+            }
+        }
+        for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
+            task.check(x, y).map_err(|what| Error::Data { example, what })?;
+        }
+        Ok(Self { task, inputs, outputs, weights, formulation })
+    }
+
+    /// Number of examples n.
+    pub fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Never true: a problem has at least one example.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty()
+    }
+
+    /// Number of coordinates of w.
+    pub fn dimension(&self) -> usize {
+        self.task.dimension()
+    }
+
+    /// The task.
+    pub fn task(&self) -> &'a T {
+        self.task
+    }
+
+    /// Input of example i.
+    pub fn input(&self, i: usize) -> T::Input<'a> {
+        self.inputs[i]
+    }
+
+    /// Correct output of example i.
+    pub fn truth(&self, i: usize) -> &'a T::Output {
+        &self.outputs[i]
+    }
+
+    /// c_i, the weight of example i.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |c| c[i])
+    }
+
+    /// C and the choices.
+    pub fn formulation(&self) -> Formulation {
+        self.formulation
+    }
+
+    /// The largest loss in the data, scaled: what epsilon is measured against.
+    pub fn max_loss(&self) -> f64 {
+        self.formulation.loss_scale * self.outputs.iter().map(|y| self.task.max_loss(y)).fold(0.0, f64::max)
+    }
+
+    /// Does the oracle find the true maximum? If not, no certificate is given.
+    pub fn oracle_is_exact(&self) -> bool {
+        self.task.listed().is_some() || self.formulation.rescaling == Rescaling::Margin
+    }
+
+    /// The constraint of an output whose loss is `loss`.
+    pub fn term(&self, loss: f64) -> Term {
+        let loss = self.formulation.loss_scale * loss;
+        let rhs = if self.formulation.penalty == Penalty::Quadratic { loss.sqrt() } else { loss };
+        match self.formulation.rescaling {
+            Rescaling::Margin => Term { factor: 1.0, rhs },
+            Rescaling::Slack => Term { factor: rhs, rhs },
+        }
+    }
+
+    /// `H` of all listed outputs of example i, the truth's being 0.
+    ///
+    /// # Panics
+    /// If the task does not list its outputs.
+    pub fn violations(&self, i: usize, w: &Weights, values: &mut [f64]) {
+        let listed = self.task.listed().expect("a task that lists its outputs");
+        let truth = &self.outputs[i];
+        listed.scores(w, self.inputs[i], values);
+        let at = listed.index(truth);
+        let at_truth = values[at];
+        let losses = listed.losses(truth);
+        // One loop for each rescaling: the hot one is two additions an output.
+        match (self.formulation.rescaling, self.formulation.penalty) {
+            (Rescaling::Margin, Penalty::Linear | Penalty::Hard) => {
+                let scale = self.formulation.loss_scale;
+                for (value, &loss) in values.iter_mut().zip(losses) {
+                    *value = scale * loss - (at_truth - *value);
+                }
+            }
+            _ => {
+                for (value, &loss) in values.iter_mut().zip(losses) {
+                    *value = self.term(loss).violation(at_truth - *value);
+                }
+            }
+        }
+        values[at] = 0.0;
+    }
+
+    /// The separation oracle: `argmax_y H` of example i, left in `scratch.y`; returns H, zero for the truth.
+    pub fn oracle(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let value = if let Some(listed) = self.task.listed() {
+            let mut scores = std::mem::take(&mut scratch.scores);
+            scores.resize(listed.count(), 0.0);
+            self.violations(i, w, &mut scores);
+            let best = first_max(&scores);
+            let value = scores[best];
+            scratch.y = listed.output(best);
+            scratch.scores = scores;
+            value
+        } else if self.formulation.rescaling == Rescaling::Margin {
+            let term = LossTerm { truth, weight: self.formulation.loss_scale };
+            self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.y)?;
+            self.violation(i, w, &scratch.y)?
+        } else {
+            self.search_slack(i, w, scratch)?
+        };
+        if value > 0.0 {
+            return Ok(value);
+        }
+        scratch.y.clone_from(truth);
+        Ok(0.0)
+    }
+
+    /// `H` of the output y of example i.
+    pub fn violation(&self, i: usize, w: &Weights, y: &T::Output) -> Result<f64> {
+        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        if y == truth {
+            return Ok(0.0);
+        }
+        let margin = self.task.score(w, x, truth)? - self.task.score(w, x, y)?;
+        Ok(self.term(self.task.loss(truth, y)).violation(margin))
+    }
+
+    /// `H` of some outputs of example i.
+    pub fn violations_of(
+        &self,
+        i: usize,
+        w: &Weights,
+        outputs: &[T::Output],
+        scratch: &mut OracleScratch<T>,
+        values: &mut [f64],
+    ) -> Result<()> {
+        if let Some(listed) = self.task.listed() {
+            scratch.scores.resize(listed.count(), 0.0);
+            self.violations(i, w, &mut scratch.scores);
+            for (value, y) in values.iter_mut().zip(outputs) {
+                *value = scratch.scores[listed.index(y)];
+            }
+            return Ok(());
+        }
+        let at_truth = self.task.score(w, self.inputs[i], &self.outputs[i])?;
+        for (value, y) in values.iter_mut().zip(outputs) {
+            let margin = at_truth - self.task.score(w, self.inputs[i], y)?;
+            *value = self.term(self.task.loss(&self.outputs[i], y)).violation(margin);
+        }
+        Ok(())
+    }
+
+    /// Slack rescaling by search: the best product `loss * (1 - margin)` on the convex hull of (margin, loss) is
+    /// an argmax of `score + lambda * loss` for lambda = (1 - margin) / loss at the best point. Finds points of
+    /// the hull only, so what it returns is a lower bound of H.
+    fn search_slack(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        const TRIES: usize = 25;
+        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let at_truth = self.task.score(w, x, truth)?;
+        scratch.y.clone_from(truth);
+        let (mut best, mut lambda, mut last) = (0.0, 1.0, f64::NAN);
+        for _ in 0..TRIES {
+            let term = LossTerm { truth, weight: lambda };
+            self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
+            let loss = self.task.loss(truth, &scratch.trial);
+            let rest = 1.0 - (at_truth - self.task.score(w, x, &scratch.trial)?);
+            let value = self.term(loss).violation(1.0 - rest);
+            if loss > 0.0 && value > best {
+                best = value;
+                scratch.y.clone_from(&scratch.trial);
+            }
+            // The truth itself came back: more weight on the loss, until something else does.
+            let next = if loss > 0.0 { (rest / loss).max(0.0) } else { 4.0 * lambda };
+            if next == lambda || next == last {
+                break;
+            }
+            (last, lambda) = (lambda, next);
+        }
+        Ok(best)
+    }
+
+    /// Emits `factor * dpsi_i(y)`.
+    pub fn emit(&self, i: usize, y: &T::Output, factor: f64, sink: &mut impl Sink) -> Result<()> {
+        self.task.features(self.inputs[i], &self.outputs[i], &mut Scaled { sink: &mut *sink, factor })?;
+        self.task.features(self.inputs[i], y, &mut Scaled { sink, factor: -factor })
+    }
+
+    /// How one example's H enters the sum: H or H^2/2.
+    pub fn slack(&self, h: f64) -> f64 {
+        match self.formulation.penalty {
+            Penalty::Quadratic => 0.5 * h * h,
+            Penalty::Linear | Penalty::Hard => h,
+        }
+    }
+
+    /// P(w), exactly: infinite for the hard margin where no multiple of w separates the data. For the hard margin
+    /// it is the value of the smallest multiple of w that does.
+    pub fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        let half_norm2 = 0.5 * dot(w.as_slice(), w.as_slice());
+        if self.formulation.penalty == Penalty::Hard {
+            let kept = 1.0 - self.worst_shortfall(w, pool)?;
+            return Ok(if kept > 0.0 { half_norm2 / (kept * kept) } else { f64::INFINITY });
+        }
+        let sums = self.over_parts(pool, |i, scratch| {
+            Ok(self.weight(i) * self.slack(self.oracle(i, w, scratch)?))
+        }, |a, b| a + b)?;
+        Ok(half_norm2 + self.formulation.c / self.len() as f64 * sums)
+    }
+
+    /// The hard margin's v: the largest share of its margin that a constraint lacks at w, in [0, inf]. For v < 1,
+    /// `w / (1 - v)` satisfies all of them.
+    pub fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        self.over_parts(pool, |i, scratch| self.shortfall(i, w, scratch), f64::max)
+    }
+
+    fn shortfall(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        if self.weight(i) == 0.0 {
+            return Ok(0.0);
+        }
+        if let Some(listed) = self.task.listed() {
+            scratch.scores.resize(listed.count(), 0.0);
+            listed.scores(w, x, &mut scratch.scores);
+            let at = listed.index(truth);
+            let at_truth = scratch.scores[at];
+            let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scratch.scores[k], loss);
+            return Ok(listed.losses(truth).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
+        }
+        if self.formulation.rescaling == Rescaling::Slack {
+            self.search_slack(i, w, scratch)?;
+            let margin = self.task.score(w, x, truth)? - self.task.score(w, x, &scratch.y)?;
+            return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
+        }
+        // Dinkelbach: the largest lambda <= 1 with margin >= lambda * loss for all y.
+        let scale = self.formulation.loss_scale;
+        let mut lambda = 1.0;
+        loop {
+            let term = LossTerm { truth, weight: lambda * scale };
+            self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
+            let loss = scale * self.task.loss(truth, &scratch.trial);
+            let margin = self.task.score(w, x, truth)? - self.task.score(w, x, &scratch.trial)?;
+            if lambda * loss <= margin {
+                return Ok(1.0 - lambda);
+            }
+            let next = if loss > 0.0 { margin / loss } else { f64::NEG_INFINITY };
+            if next <= 0.0 {
+                return Ok(f64::INFINITY);
+            }
+            if next >= lambda {
+                return Ok(1.0 - lambda);
+            }
+            lambda = next;
+        }
+    }
+
+    /// The share of its margin that one output lacks; infinite where no multiple of w can give it.
+    fn lacking(&self, margin: f64, loss: f64) -> f64 {
+        let loss = self.formulation.loss_scale * loss;
+        match self.formulation.rescaling {
+            Rescaling::Slack if loss > 0.0 => 1.0 - margin,
+            Rescaling::Margin if loss > 0.0 => 1.0 - margin / loss,
+            Rescaling::Margin if margin < 0.0 => f64::INFINITY,
+            _ => 0.0,
+        }
+    }
+
+    /// Mean loss of the predictions at w on the examples themselves.
+    pub fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        let sum = self.over_parts(pool, |i, scratch| {
+            self.task.argmax(w, self.inputs[i], None, &mut scratch.task, &mut scratch.y)?;
+            Ok(self.task.loss(&self.outputs[i], &scratch.y))
+        }, |a, b| a + b)?;
+        Ok(self.formulation.loss_scale * sum / self.len() as f64)
+    }
+
+    /// Folds a number of every example, in parts that do not depend on the number of threads.
+    fn over_parts(
+        &self,
+        pool: &Pool,
+        of: impl Fn(usize, &mut OracleScratch<T>) -> Result<f64> + Sync + Send,
+        fold: impl Fn(f64, f64) -> f64 + Sync + Send,
+    ) -> Result<f64> {
+        const PARTS: usize = 64;
+        let parts = pool.map(ranges(self.len(), PARTS), |range| {
+            let mut scratch = OracleScratch::default();
+            range.map(|i| of(i, &mut scratch)).try_fold(0.0, |sum, x| Ok(fold(sum, x?)))
+        });
+        parts.into_iter().try_fold(0.0, |sum, x| Ok(fold(sum, x?)))
+    }
+}

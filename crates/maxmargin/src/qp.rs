@@ -1,0 +1,322 @@
+//! The dual of the cutting-plane method.
+//!
+//! ```text
+//! max b'a - 1/2 a'Ha,   a >= 0,   sum of a over group g <= U_g      (Joachims, Finley, Yu 2009, OP 6)
+//! H_jk = <lhs_j, lhs_k>,   w = sum a_j lhs_j
+//! ```
+//!
+//! It is the dual of `min 1/2 |w|^2 + sum_g U_g max(0, max_{j in g} b_j - <w, lhs_j>)`, the training problem
+//! restricted to the cuts found so far. One group with U = C is the paper's OP 6; p groups have one slack each;
+//! an infinite U is the hard margin. [`Qp`] keeps the cuts, H and a, and solves again from the last a after each
+//! new cut: pair steps first, then Newton steps on the support.
+
+mod cut;
+mod dual;
+mod factor;
+mod hessian;
+mod newton;
+mod smo;
+
+pub use cut::Cut;
+
+use crate::parallel::{Pool, ranges};
+use dual::{Dual, Phase, gather};
+use newton::Newton;
+use smo::Smo;
+
+/// From this many multiply-adds on, the inner products of a new cut are shared among the threads.
+const SHARED: usize = 1_000_000;
+
+/// Rounds of the solver without progress after which it gives up: the rest is rounding.
+const PATIENCE: usize = 3;
+
+/// Rounds in all. A solve takes one or two as a rule; whatever keeps improving beyond is improving by rounding.
+const ROUNDS: usize = 100;
+
+/// How a [`Qp::solve`] ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// The gap is within the tolerance.
+    Solved,
+    /// The gap is above the tolerance, but f64 allows no more progress. The value is a valid bound all the same.
+    Stalled,
+    /// Some cuts of the groups without a cap contradict each other: the hard margin has no solution.
+    Unbounded,
+}
+
+/// The dual QP over the cuts found so far, with its solution.
+#[derive(Debug, Clone)]
+pub struct Qp {
+    dimension: usize,
+    cuts: Vec<Cut>,
+    /// By cut: solves since a was positive.
+    idle: Vec<u32>,
+    dual: Dual,
+    smo: Smo,
+    newton: Newton,
+    /// The a's of the highest value in a solve; and the largest violation by group.
+    best: Vec<f64>,
+    peak: Vec<f64>,
+    /// A cut scattered densely, zero between uses; and the row of H that comes from it.
+    dense: Vec<f64>,
+    row: Vec<f64>,
+}
+
+impl Qp {
+    /// A QP without cuts, for w with `dimension` coordinates. `caps`: `U_g >= 0` by group, infinity for the
+    /// hard margin.
+    ///
+    /// # Panics
+    /// If a cap is negative or NaN.
+    pub fn new(dimension: usize, caps: Vec<f64>) -> Self {
+        assert!(caps.iter().all(|&u| u >= 0.0), "caps are not negative");
+        Self {
+            dimension,
+            cuts: Vec::new(),
+            idle: Vec::new(),
+            dual: Dual::new(caps),
+            smo: Smo::default(),
+            newton: Newton::default(),
+            best: Vec::new(),
+            peak: Vec::new(),
+            dense: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    /// Adds a cut to a group, with a = 0: the value stays, the gap grows by the cut's violation.
+    ///
+    /// # Panics
+    /// If there is no such group, or the cut is not finite.
+    pub fn push(&mut self, group: usize, cut: Cut, pool: &Pool) {
+        assert!(group < self.caps().len(), "no group {group}");
+        self.dense.resize(self.dimension, 0.0);
+        cut.add_to(1.0, &mut self.dense);
+        self.row.clear();
+        self.row.resize(self.caps().len(), 0.0);
+        let (cuts, dense) = (&self.cuts, &self.dense);
+        let work: usize = cuts.iter().map(Cut::entries).sum();
+        if work > SHARED && pool.threads() > 1 {
+            // A product is the same whoever computes it: the parts may follow the number of threads.
+            let products = |part: std::ops::Range<usize>| cuts[part].iter().map(|c| c.dot_dense(dense)).collect();
+            let parts: Vec<Vec<f64>> = pool.map(ranges(cuts.len(), 4 * pool.threads()), products);
+            self.row.extend(parts.into_iter().flatten());
+        } else {
+            self.row.extend(cuts.iter().map(|c| c.dot_dense(dense)));
+        }
+        self.row.push(cut.dot_dense(dense));
+        assert!(cut.rhs().is_finite() && self.row.iter().all(|h| h.is_finite()), "a cut is finite");
+        self.dual.push(group, cut.rhs(), &self.row);
+        cut.clear_from(&mut self.dense);
+        self.cuts.push(cut);
+        self.idle.push(0);
+    }
+
+    /// Solves from the last a until the [`gap`](Self::gap) is at most `tolerance`, which is in units of the
+    /// objective, or no more progress is possible in f64.
+    pub fn solve(&mut self, tolerance: f64) -> Outcome {
+        let outcome = self.ascend(tolerance);
+        for (idle, &a) in self.idle.iter_mut().zip(&self.dual.a[self.dual.groups()..]) {
+            *idle = if a > 0.0 { 0 } else { idle.saturating_add(1) };
+        }
+        outcome
+    }
+
+    fn ascend(&mut self, tolerance: f64) -> Outcome {
+        let Self { dual, smo, newton, best, peak, .. } = self;
+        let (mut value, mut least, mut patience) = (f64::NEG_INFINITY, f64::INFINITY, PATIENCE);
+        for _ in 0..ROUNDS {
+            dual.refresh();
+            let gap = dual.gap(peak);
+            if gap <= tolerance {
+                return Outcome::Solved;
+            }
+            if dual.is_hard() && dual.proves_infeasible(&dual.a) {
+                return Outcome::Unbounded;
+            }
+            let now = dual.value();
+            let rises = now > value + 1e-3 * if gap.is_finite() { gap } else { now.abs() };
+            if gap <= 0.5 * least || rises {
+                patience = PATIENCE;
+            } else if patience == 0 {
+                break;
+            } else {
+                patience -= 1;
+            }
+            least = least.min(gap);
+            if now > value {
+                value = now;
+                best.clone_from(&dual.a);
+            }
+            let steps = dual.len();
+            if smo.ascend(dual, tolerance, steps) == Phase::Unbounded
+                || newton.ascend(dual, tolerance, 2 * steps) == Phase::Unbounded
+            {
+                dual.refresh();
+                return Outcome::Unbounded;
+            }
+        }
+        // Near the limits of f64 a step may lose: the bound must not.
+        dual.a.clone_from(best);
+        dual.refresh();
+        if dual.gap(peak) <= tolerance { Outcome::Solved } else { Outcome::Stalled }
+    }
+
+    /// `b'a - 1/2 a'Ha`: a lower bound on the objective.
+    pub fn value(&self) -> f64 {
+        self.dual.value()
+    }
+
+    /// How far the [`value`](Self::value) may be below the optimum of the QP: the primal objective over the
+    /// cuts at w, less the value. With `G = b - Ha` and finite caps it is
+    /// `sum_g U_g max(0, max_j G_j) - sum_j a_j G_j`.
+    ///
+    /// Groups without a cap must satisfy their cuts: the primal is taken at s w with the least s >= 1 for
+    /// which they do. It is infinite while there is none.
+    pub fn gap(&self) -> f64 {
+        self.dual.gap(&mut Vec::new())
+    }
+
+    /// `w = sum a_j lhs_j`
+    pub fn weights_into(&self, w: &mut [f64]) {
+        w.fill(0.0);
+        for (cut, &a) in self.cuts.iter().zip(self.alphas()) {
+            if a > 0.0 {
+                cut.add_to(a, w);
+            }
+        }
+    }
+
+    /// Number of cuts.
+    pub fn len(&self) -> usize {
+        self.cuts.len()
+    }
+
+    /// No cut?
+    pub fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    /// Number of cuts with a > 0.
+    pub fn active(&self) -> usize {
+        self.alphas().iter().filter(|&&a| a > 0.0).count()
+    }
+
+    /// The a's, by cut. Cuts without influence have exactly 0.
+    pub fn alphas(&self) -> &[f64] {
+        &self.dual.a[self.dual.groups()..]
+    }
+
+    /// The cuts, in the order of [`alphas`](Self::alphas).
+    pub fn cuts(&self) -> &[Cut] {
+        &self.cuts
+    }
+
+    /// The group of cut `j`.
+    pub fn group_of(&self, j: usize) -> usize {
+        self.dual.group[self.dual.groups() + j]
+    }
+
+    /// `U_g` by group.
+    pub fn caps(&self) -> &[f64] {
+        &self.dual.caps
+    }
+
+    /// Memory taken by the cuts and H.
+    pub fn bytes(&self) -> usize {
+        self.cuts.iter().map(Cut::bytes).sum::<usize>() + self.dual.hessian.bytes()
+    }
+
+    /// Other caps, for a path over C. Groups whose cap rises keep their a's; where it falls they shrink in
+    /// proportion.
+    ///
+    /// # Panics
+    /// If the number of groups changes, or a cap is negative or NaN.
+    pub fn set_caps(&mut self, caps: Vec<f64>) {
+        assert!(caps.len() == self.caps().len() && caps.iter().all(|&u| u >= 0.0), "one cap >= 0 for each group");
+        let dual = &mut self.dual;
+        for (g, &cap) in caps.iter().enumerate() {
+            let sum: f64 = dual.cuts().filter(|&j| dual.group[j] == g).map(|j| dual.a[j]).sum();
+            // From a cap to none there is no proportion: shrink only as far as needed.
+            let old = if dual.caps[g].is_finite() { dual.caps[g] } else { sum };
+            if cap < old {
+                dual.scale(g, cap / old);
+            }
+            dual.a[g] = if cap.is_infinite() { cap } else { (cap - sum * (cap / old).min(1.0)).max(0.0) };
+        }
+        dual.caps = caps;
+        dual.refresh();
+    }
+
+    /// Drops the cuts whose a was 0 after each of the last `rounds` solves (at least one). The solution and
+    /// its value stay.
+    pub fn drop_inactive(&mut self, rounds: u32) {
+        let kept: Vec<usize> = (0..self.len()).filter(|&j| self.idle[j] < rounds.max(1)).collect();
+        self.keep(&kept);
+    }
+
+    /// Makes room: at most `max_cuts` cuts stay, without a loss of value.
+    ///
+    /// Inactive cuts go first, the longest idle before the others; then the active cuts with the least a of
+    /// a group are replaced by their aggregate `sum a_j cut_j / sum a_j`, kept in f64, which carries their
+    /// share of the solution on. Groups are never mixed and the newest cut stays as it is, so one cut for
+    /// each group and one more may remain where `max_cuts` is less.
+    pub fn shrink_to(&mut self, max_cuts: usize) {
+        let Some(excess) = self.len().checked_sub(max_cuts).filter(|&e| e > 0) else { return };
+        let newest = self.len() - 1;
+        let mut inactive: Vec<usize> = (0..newest).filter(|&j| self.alphas()[j] == 0.0).collect();
+        inactive.sort_by_key(|&j| std::cmp::Reverse(self.idle[j])); // stable: the older first
+        inactive.truncate(excess);
+        let kept: Vec<usize> = (0..self.len()).filter(|j| !inactive.contains(j)).collect();
+        self.keep(&kept);
+        while self.len() > max_cuts {
+            let newest = self.len() - 1;
+            let mut members = vec![Vec::new(); self.caps().len()];
+            for j in 0..newest {
+                members[self.group_of(j)].push(j);
+            }
+            let Some(mut fullest) = members.into_iter().max_by_key(Vec::len).filter(|m| m.len() > 1) else { return };
+            fullest.sort_by(|&i, &j| self.alphas()[i].total_cmp(&self.alphas()[j]));
+            fullest.truncate(self.len() - max_cuts + 1);
+            self.merge(&fullest);
+        }
+    }
+
+    /// Replaces the active cuts `members` of one group by their aggregate, in the place of the first of them.
+    fn merge(&mut self, members: &[usize]) {
+        let p = self.dual.groups();
+        let place = members.iter().copied().min().expect("some cuts to merge");
+        let sum: f64 = members.iter().map(|&j| self.alphas()[j]).sum();
+        let share: Vec<(usize, f64)> = members.iter().map(|&j| (j, self.alphas()[j] / sum)).collect();
+        self.dense.resize(self.dimension, 0.0);
+        let mut row = vec![0.0; self.dual.len()];
+        let mut rhs = 0.0;
+        for &(j, share) in &share {
+            self.cuts[j].add_to(share, &mut self.dense);
+            crate::sparse::axpy(share, self.dual.hessian.row(p + j), &mut row);
+            rhs += share * self.dual.b[p + j];
+        }
+        let diagonal = share.iter().map(|&(j, share)| share * row[p + j]).sum();
+        row[p + place] = diagonal;
+        self.cuts[place] = Cut::exact(&self.dense, rhs);
+        self.cuts[place].clear_from(&mut self.dense);
+        self.dual.replace(p + place, sum, rhs, &row);
+        let kept: Vec<usize> = (0..self.len()).filter(|j| *j == place || !members.contains(j)).collect();
+        self.idle[place] = 0;
+        self.keep(&kept);
+        self.dual.refresh();
+    }
+
+    /// Keeps the cuts in `kept`, which ascends.
+    fn keep(&mut self, kept: &[usize]) {
+        let p = self.dual.groups();
+        for (new, &old) in kept.iter().enumerate() {
+            self.cuts.swap(new, old);
+        }
+        self.cuts.truncate(kept.len());
+        gather(&mut self.idle, kept);
+        let variables: Vec<usize> = (0..p).chain(kept.iter().map(|j| p + j)).collect();
+        self.dual.keep(&variables);
+    }
+}

@@ -1,0 +1,223 @@
+//! Solvers, and what they share: settings, progress, the stopping rule, the report.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::problem::{Penalty, Problem};
+use crate::task::Task;
+use crate::weights::Weights;
+
+mod course;
+pub mod cutting_plane;
+pub mod frank_wolfe;
+mod line_search;
+mod lines;
+pub mod n_slack;
+
+use course::Course;
+
+/// When is the answer good enough?
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stop {
+    /// `P - D <= C * epsilon`: P/C is then within epsilon of its minimum. With the hard margin, which has no C,
+    /// `P - D <= epsilon * P`.
+    Gap(f64),
+    /// `P - D <= r * P`
+    RelativeGap(f64),
+}
+
+/// What every solver needs to know beside the problem.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// When to stop; None: a gap of 0.01 times the largest loss.
+    pub stop: Option<Stop>,
+    /// Number of threads, 0 for one a core. The result does not depend on it.
+    pub threads: usize,
+    /// Stop after that many passes, n oracle calls each.
+    pub max_passes: Option<f64>,
+    /// Stop after that many seconds.
+    pub max_seconds: Option<f64>,
+    /// Seed of whatever is drawn at random: the order of the examples in n-slack.
+    pub seed: u64,
+    /// Where to begin.
+    pub warm_start: Option<Weights>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { stop: None, threads: 1, max_passes: None, max_seconds: None, seed: 0, warm_start: None }
+    }
+}
+
+/// The state of training after a round.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Progress {
+    /// Rounds so far.
+    pub round: u64,
+    /// Seconds since training began.
+    pub seconds: f64,
+    /// Oracle calls divided by n.
+    pub passes: f64,
+    /// Calls of the separation oracle.
+    pub oracle_calls: u64,
+    /// Times that a cached output did instead.
+    pub cache_hits: u64,
+    /// P at this round's point; None where no exact pass has been made in this round.
+    pub primal: Option<f64>,
+    /// The lower bound.
+    pub dual: Option<f64>,
+    /// Best primal value so far less the bound; None where no exact pass has been made in this round.
+    pub gap: Option<f64>,
+    /// The gap that stops training.
+    pub target: f64,
+    /// Number of cuts in the working set.
+    pub working_set: usize,
+}
+
+/// Hears of every round, and may stop training.
+pub trait Observer {
+    /// Called after every round; `Break` stops training, which returns the best weights so far.
+    fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()>;
+}
+
+/// Hears nothing, stops nothing.
+impl Observer for () {
+    fn on_iteration(&mut self, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
+    fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self(progress)
+    }
+}
+
+/// How training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The gap is as small as was asked.
+    Converged,
+    /// The passes were used up.
+    MaxPasses,
+    /// The time was used up.
+    MaxSeconds,
+    /// The observer asked to stop.
+    Interrupted,
+    /// No further progress in f64: the gap is at the level of rounding.
+    Stalled,
+    /// Hard margin only: the data cannot be separated.
+    Infeasible,
+}
+
+/// What the reported dual value is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certificate {
+    /// `dual <= min P <= primal`, proven.
+    Exact,
+    /// The oracle is approximate: the primal value is a lower estimate of P.
+    Estimate,
+    /// No bound.
+    None,
+}
+
+/// What training found out about its answer.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Report {
+    /// The solver's name, as on the command line.
+    pub solver: &'static str,
+    /// How it ended.
+    pub status: Status,
+    /// What the dual value is worth.
+    pub certificate: Certificate,
+    /// The gap that was asked for, in units of P.
+    pub target: f64,
+    /// P(w) of the returned weights.
+    pub primal: f64,
+    /// The lower bound.
+    pub dual: f64,
+    /// `primal - dual`
+    pub gap: f64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Oracle calls divided by n.
+    pub passes: f64,
+    /// Calls of the separation oracle.
+    pub oracle_calls: u64,
+    /// Times that a cached output did instead.
+    pub cache_hits: u64,
+    /// Number of cuts in the working set at the end.
+    pub working_set: usize,
+    /// Number of cuts with a positive dual variable.
+    pub support: usize,
+    /// Wall seconds of training.
+    pub seconds_training: f64,
+    /// Of these, in oracles and line searches.
+    pub seconds_oracle: f64,
+    /// Of these, in the dual QP.
+    pub seconds_qp: f64,
+}
+
+/// Weights and what is known of them.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// The best weights found.
+    pub weights: Weights,
+    /// What is known of them.
+    pub report: Report,
+}
+
+/// A way to solve a [`Problem`].
+pub trait Solver {
+    /// The solver's name, as on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Trains. Not converging is a [`Status`], not an error.
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution>;
+}
+
+impl Settings {
+    /// Fails at the door.
+    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+        let (name, value) = match self.stop {
+            Some(Stop::Gap(e)) => ("epsilon", Some(e)),
+            Some(Stop::RelativeGap(r)) => ("relative-gap", Some(r)),
+            None => ("epsilon", None),
+        };
+        for (name, value) in [(name, value), ("max-passes", self.max_passes), ("max-seconds", self.max_seconds)] {
+            if let Some(value) = value
+                && !(value > 0.0 && value.is_finite())
+            {
+                return Err(Error::setting(name, format!("must be positive and finite, not {value}")));
+            }
+        }
+        if let Some(w) = &self.warm_start {
+            if w.len() != problem.dimension() {
+                let rule = format!("has {} weights, this problem has {}", w.len(), problem.dimension());
+                return Err(Error::setting("warm-start", rule));
+            }
+            if !w.as_slice().iter().all(|w| w.is_finite()) {
+                return Err(Error::setting("warm-start", "has weights that are not finite"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rule that stops training, the default filled in.
+    fn stop_rule<T: Task>(&self, problem: &Problem<'_, T>) -> Stop {
+        self.stop.unwrap_or(match problem.formulation().penalty {
+            Penalty::Hard => Stop::RelativeGap(DEFAULT_EPSILON),
+            Penalty::Linear | Penalty::Quadratic => Stop::Gap(DEFAULT_EPSILON * problem.max_loss()),
+        })
+    }
+}
+
+/// epsilon for a loss whose largest value is 1.
+pub const DEFAULT_EPSILON: f64 = 0.01;

@@ -1,0 +1,373 @@
+//! Cutting planes with one slack, or one for each of p groups of examples.
+//!
+//! ```text
+//! min 1/2 |w|^2 + C sum_g (n_g/n) xi_g   s.t.  <w, lhs> >= rhs - xi_g  for all cuts (lhs, rhs) of group g
+//! dual: max b'a - 1/2 a'Ha,  a >= 0,  the a's of group g sum to at most C n_g/n
+//! ```
+//!
+//! A cut of a group is the mean over its examples of their violated constraints (Joachims, Finley, Yu 2009, Algorithms
+//! 3 and 4, OP 4 to OP 7). Quadratic slack uses tangents of the mean of `H^2/2` instead, the hard margin no cap.
+//! Beyond the paper the solver keeps the best point, goes from it towards the QP's by an exact line search, and cuts
+//! near the new best point: far fewer rounds (Franc and Sonnenburg 2008, OCAS).
+
+use std::ops::{ControlFlow, Range};
+
+use super::line_search::{Polynomial, minimum};
+use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
+use super::{Course, Observer, Settings, Solution, Solver, Status};
+use crate::error::{Error, Result};
+use crate::parallel::{Pool, ranges};
+use crate::problem::{Penalty, Problem};
+use crate::qp::{Cut, Outcome, Qp};
+use crate::sparse::dot;
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// Where the next cut is placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Placement {
+    /// Near the best point, which moves towards the QP's by line search. Exact for tasks that list their outputs; on
+    /// the cached outputs for others. The hard margin, which has no P to search on, cuts at the QP's point.
+    #[default]
+    LineSearch,
+    /// At the QP's point: the algorithm of the paper.
+    QpPoint,
+}
+
+/// Cutting planes with one slack or a few.
+#[derive(Debug, Clone)]
+pub struct CuttingPlane {
+    /// Number of groups p, each with its slack; 1 is the 1-slack algorithm.
+    pub groups: usize,
+    /// Outputs kept per example: rounds are built from them while they violate. 0: no cache. None: none for tasks that
+    /// list their outputs, whose oracle costs no more than a look into the cache, 10 for others.
+    pub cache: Option<u16>,
+    /// Where cuts are placed.
+    pub placement: Placement,
+    /// Cuts whose dual variable was zero for that many rounds are dropped.
+    pub idle_rounds: u32,
+    /// At most that many cuts: beyond it active ones are replaced by their aggregate.
+    pub max_cuts: usize,
+}
+
+impl Default for CuttingPlane {
+    fn default() -> Self {
+        Self { groups: 1, cache: None, placement: Placement::LineSearch, idle_rounds: 50, max_cuts: 1000 }
+    }
+}
+
+/// The largest number of groups: the dual keeps a matrix over all cuts of all groups.
+pub const MAX_GROUPS: usize = 500;
+
+/// With a line search, cuts are placed as far from the best point towards the QP's as its steps usually go, within
+/// these bounds. On a9a, covertype and rcv1 that took fewer rounds than any fixed share.
+const MU: (f64, f64) = (0.01, 0.2);
+
+/// How fast the usual step follows the last one.
+const STEP_MEMORY: f64 = 0.9;
+
+impl Solver for CuttingPlane {
+    fn name(&self) -> &'static str {
+        if self.groups == 1 { "one-slack" } else { "group-slack" }
+    }
+
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
+        if !(1..=MAX_GROUPS.min(problem.len())).contains(&self.groups) {
+            let rule = format!(
+                "must be between 1 and {}, not {}; for one slack per example take n-slack",
+                MAX_GROUPS.min(problem.len()),
+                self.groups
+            );
+            return Err(Error::setting("groups", rule));
+        }
+        if self.max_cuts < 2 * self.groups + 2 {
+            let rule = format!("must be at least {} for {} groups", 2 * self.groups + 2, self.groups);
+            return Err(Error::setting("max-cuts", rule));
+        }
+        let mut course = Course::new(problem, settings, observer)?;
+        let pool = Pool::new(settings.threads)?;
+        let mut run = Run::new(self, problem, &pool, settings.warm_start.as_ref());
+        let status = run.rounds(&mut course)?;
+        Ok(course.finish(self.name(), status))
+    }
+}
+
+/// Outputs kept per example where the oracle is dearer than a look at them.
+const DEFAULT_CACHE: u16 = 10;
+
+/// The line search looks first at so many usual steps.
+const SEARCHED: f64 = 4.0;
+
+/// The line search looks up to this multiple of the way to the QP's point.
+const FARTHEST: f64 = 16.0;
+
+/// Rounds from the cache go on until the gap on the cached lines is this share of the last exact one.
+const CACHED_SHARE: f64 = 0.1;
+
+/// So many rounds without progress, and the QP at its precision: the gap is rounding.
+const STALLED_ROUNDS: u32 = 20;
+
+/// What is known of P at the centre.
+enum Primal {
+    /// Some outputs were not looked at.
+    Unknown,
+    /// The lines are all outputs: P on them is exact.
+    OnLines(f64),
+    /// The oracle answered at the centre.
+    FromOracle,
+}
+
+/// The state of a run: the master, and the partitions that serve it.
+struct Run<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    pool: &'p Pool,
+    solver: &'p CuttingPlane,
+    /// Is there a P to search along, and are there lines to search on?
+    searches: bool,
+    /// Are the lines all outputs, so that H on them is exact?
+    complete: bool,
+    groups: Vec<Range<usize>>,
+    /// Partitions in the order of the examples, none across groups.
+    parts: Vec<Lines<'p, 'a, T>>,
+    group_of_part: Vec<usize>,
+    qp: Qp,
+    center: Weights,
+    ahead: Weights,
+    lhs: Vec<f64>,
+    /// The gap when P was last known.
+    exact_gap: f64,
+    /// Running mean of the steps of the line search.
+    usual_step: f64,
+}
+
+impl<'p, 'a, T: Task> Run<'p, 'a, T> {
+    fn new(
+        solver: &'p CuttingPlane,
+        problem: &'p Problem<'a, T>,
+        pool: &'p Pool,
+        start: Option<&Weights>,
+    ) -> Self {
+        let listed = problem.task().listed().is_some();
+        let keep = match solver.cache {
+            None if listed => Keep::All,
+            None => Keep::Last(DEFAULT_CACHE),
+            Some(0) if listed => Keep::All,
+            Some(0) => Keep::Nothing,
+            Some(f) => Keep::Last(f),
+        };
+        let (n, d, formulation) = (problem.len(), problem.dimension(), problem.formulation());
+        let hard = formulation.penalty == Penalty::Hard;
+        let groups = ranges(n, solver.groups);
+        let mut parts = Vec::new();
+        let mut group_of_part = Vec::new();
+        for (g, group) in groups.iter().enumerate() {
+            for part in ranges(group.len(), parts_of_a_group(solver.groups, d)) {
+                let range = group.start + part.start..group.start + part.end;
+                parts.push(Lines::new(problem, range, keep));
+                group_of_part.push(g);
+            }
+        }
+        let cap = |group: &Range<usize>| {
+            if hard { f64::INFINITY } else { formulation.c * group.len() as f64 / n as f64 }
+        };
+        let start = start.cloned().unwrap_or_else(|| Weights::zeros(d));
+        Self {
+            problem,
+            pool,
+            solver,
+            searches: solver.placement == Placement::LineSearch && keep != Keep::Nothing && !hard,
+            complete: keep == Keep::All,
+            qp: Qp::new(d, groups.iter().map(cap).collect()),
+            groups,
+            parts,
+            group_of_part,
+            ahead: start.clone(),
+            center: start,
+            lhs: vec![0.0; d],
+            exact_gap: f64::INFINITY,
+            usual_step: 0.0,
+        }
+    }
+
+    /// The algorithm.
+    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
+        let mut exact = self.first_cut(course)?;
+        let mut stalled = 0;
+        loop {
+            if let ControlFlow::Break(status) = course.end_round(exact) {
+                return Ok(status);
+            }
+            let before = course.gap();
+            let tolerance = qp_tolerance(course);
+            let outcome = course.in_qp(|| self.qp.solve(tolerance));
+            course.bound(self.qp.value());
+            if outcome == Outcome::Unbounded {
+                return Ok(Status::Infeasible);
+            }
+            course.in_qp(|| {
+                self.qp.weights_into(self.ahead.as_mut_slice());
+                self.qp.drop_inactive(self.solver.idle_rounds);
+            });
+            exact = self.round(course)?;
+            (course.working_set, course.support) = (self.qp.len(), self.qp.active());
+            // In f64 the gap cannot fall for ever.
+            stalled = if course.gap() < before || exact.is_none() { 0 } else { stalled + 1 };
+            if stalled >= STALLED_ROUNDS && outcome == Outcome::Stalled {
+                return Ok(Status::Stalled);
+            }
+        }
+    }
+
+    /// P and a cut at the starting point.
+    fn first_cut(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
+        let (sums, model) = course.in_oracle(|| {
+            if !self.complete {
+                return Ok((self.ask()?, 0.0));
+            }
+            let model = self.look_ahead()?;
+            Ok((self.cut(1.0)?, model))
+        })?;
+        self.end_cut(&sums, if self.complete { Primal::OnLines(model) } else { Primal::FromOracle }, course)
+    }
+
+    /// From the QP's point to the next cut. Returns P at the new centre where it is exact.
+    fn round(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
+        let (t, model) = course.in_oracle(|| if self.searches { self.search() } else { Ok((1.0, self.look_ahead()?)) })?;
+        self.usual_step = STEP_MEMORY * self.usual_step + (1.0 - STEP_MEMORY) * t.min(1.0);
+        move_towards(&mut self.center, &self.ahead, t);
+        // While the cached outputs violate enough, they make the cut; else the oracle does.
+        let enough = (0.5 * course.target()).max(CACHED_SHARE * self.exact_gap);
+        if self.complete || model - course.dual > enough {
+            let sums = course.in_oracle(|| self.cut(t))?;
+            self.end_cut(&sums, if self.complete { Primal::OnLines(model) } else { Primal::Unknown }, course)
+        } else {
+            let sums = course.in_oracle(|| {
+                self.each_part(|lines| lines.advance(t));
+                self.ask()
+            })?;
+            self.end_cut(&sums, Primal::FromOracle, course)
+        }
+    }
+
+    /// Adds the groups' cuts to the QP, and takes note of P at the centre where it is known: returned then.
+    fn end_cut(&mut self, sums: &[Sums], primal: Primal, course: &mut Course<'_>) -> Result<Option<f64>> {
+        let n = self.problem.len() as u64;
+        course.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
+        let half_norm2 = 0.5 * dot(self.center.as_slice(), self.center.as_slice());
+        let exact = match primal {
+            Primal::Unknown => None,
+            Primal::OnLines(model) => Some(model),
+            Primal::FromOracle => Some(half_norm2 + self.slack_factor() * sums.iter().map(|s| s.slack).sum::<f64>()),
+        };
+        if exact.is_some() {
+            course.oracle_calls += n;
+        }
+        let exact = match exact {
+            Some(_) if self.is_hard() => Some(course.offer_exact(self.problem, &self.center, self.pool)?),
+            Some(primal) => {
+                course.offer(&self.center, primal);
+                Some(primal)
+            }
+            None => None,
+        };
+        if exact.is_some() {
+            self.exact_gap = course.gap();
+        }
+        let (primal, target) = (course.primal, course.target());
+        course.in_qp(|| self.push(sums, primal, target));
+        Ok(exact)
+    }
+
+    /// One cut for each group: the mean over its examples.
+    fn push(&mut self, sums: &[Sums], primal: f64, target: f64) {
+        // |w*|^2 / 2 <= P* <= P: within this radius a cut rounded to f32 must stay valid, at a hundredth of the target.
+        let radius = (2.0 * primal).sqrt();
+        let budget = if self.is_hard() { 0.0 } else { 0.01 * target / self.problem.formulation().c };
+        for (g, group) in self.groups.iter().enumerate() {
+            let own = self.parts.iter().zip(sums).zip(&self.group_of_part).filter(|part| *part.1 == g);
+            let rhs = mean_cut(own.map(|((part, sums), _)| (part.lhs(), sums)), group.len(), &mut self.lhs);
+            if rhs != 0.0 || self.lhs.iter().any(|&x| x != 0.0) {
+                self.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool);
+            }
+        }
+        self.qp.shrink_to(self.solver.max_cuts);
+    }
+
+    fn is_hard(&self) -> bool {
+        self.problem.formulation().penalty == Penalty::Hard
+    }
+
+    /// Violations of all lines at the point ahead, for complete lines a pass of the oracle, and P on the lines there.
+    fn look_ahead(&mut self) -> Result<f64> {
+        let ahead = &self.ahead;
+        let slacks = self.pool.map(self.parts.iter_mut().collect(), |lines| lines.look_ahead(ahead));
+        let slack = slacks.into_iter().sum::<Result<f64>>()?;
+        Ok(0.5 * dot(ahead.as_slice(), ahead.as_slice()) + self.slack_factor() * slack)
+    }
+
+    fn each_part(&mut self, f: impl Fn(&mut Lines<'p, 'a, T>) + Sync + Send) {
+        self.pool.map(self.parts.iter_mut().collect(), f);
+    }
+
+    /// The minimum of P, on the lines, from the centre towards the point ahead: where, and its value.
+    fn search(&mut self) -> Result<(f64, f64)> {
+        let half_norm2 = Polynomial::half_norm2(self.center.as_slice(), self.ahead.as_slice());
+        let factor = self.slack_factor();
+        let ahead = &self.ahead;
+        let (mut low, mut high) = (0.0, (SEARCHED * self.usual_step).clamp(1e-3, 1.0));
+        let mut sums: Result<Vec<_>> = self
+            .pool
+            .map(self.parts.iter_mut().collect(), |lines| lines.look_ahead_for_breaks(ahead, high))
+            .into_iter()
+            .collect();
+        loop {
+            let mut total = half_norm2;
+            sums?.iter().for_each(|sum| total.add(factor, sum));
+            let breaks = self.parts.iter_mut().map(Lines::breaks).collect();
+            let found = minimum(total, breaks, (low, high), factor, self.pool);
+            if !found.beyond || high >= FARTHEST {
+                return Ok((found.t, found.value));
+            }
+            (low, high) = (high, 4.0 * high);
+            sums = Ok(self.pool.map(self.parts.iter_mut().collect(), |lines| lines.find_breaks(low, high)));
+        }
+    }
+
+    fn slack_factor(&self) -> f64 {
+        self.problem.formulation().c / self.problem.len() as f64
+    }
+
+    /// Moves the lines' centre to t and cuts between it and the point ahead.
+    fn cut(&mut self, t: f64) -> Result<Vec<Sums>> {
+        let mu = if self.searches { self.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
+        self.pool.map(self.parts.iter_mut().collect(), |lines| lines.advance_and_cut(t, mu)).into_iter().collect()
+    }
+
+    /// Asks the oracle at the centre, and cuts there.
+    fn ask(&mut self) -> Result<Vec<Sums>> {
+        let center = &self.center;
+        self.pool.map(self.parts.iter_mut().collect(), |lines| lines.ask_and_cut(center)).into_iter().collect()
+    }
+}
+
+/// A tenth of the gap, never looser than a hundredth of P, and no tighter than the target needs.
+fn qp_tolerance(course: &Course<'_>) -> f64 {
+    let scale = if course.primal.is_finite() { course.primal } else { course.dual };
+    (0.1 * course.gap()).min(0.01 * scale).max(0.05 * course.target())
+}
+
+/// `center += t (ahead - center)`
+fn move_towards(center: &mut Weights, ahead: &Weights, t: f64) {
+    if t == 1.0 {
+        center.clone_from(ahead);
+    } else {
+        for (c, &a) in center.as_mut_slice().iter_mut().zip(ahead.as_slice()) {
+            *c += t * (a - *c);
+        }
+    }
+}

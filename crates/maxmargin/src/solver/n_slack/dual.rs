@@ -1,0 +1,346 @@
+//! The dual with one group per example, solved block by block on w itself.
+//!
+//! ```text
+//! max  sum a rhs - 1/2 |w|^2 - 1/2 sum_i r_i S_i^2,   w = sum a lhs,   a >= 0,   S_i = sum of i's own a's
+//! linear slack: S_i <= C c_i / n,  r_i = 0;   quadratic: no cap, r_i = n / (C c_i);   hard: no cap, r_i = 0
+//! ```
+//!
+//! Two numbers, a cap and a ridge, tell the penalties apart. A block step moves weight between the two of an
+//! example's cuts (or a cut and the unused rest of the cap) whose gradients differ most.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::error::Result;
+use crate::features::{Accumulate, Collect};
+use crate::problem::{OracleScratch, Penalty, Problem, Term};
+use crate::sparse::dot;
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// How a solution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Solved,
+    /// Hard margin: the dual grows for ever, so the data cannot be separated.
+    Unbounded,
+}
+
+/// A cut of an example, kept as an output.
+struct Held<Y> {
+    y: Y,
+    term: Term,
+    norm2: f64,
+    alpha: f64,
+    idle: u32,
+}
+
+/// Cap and ridge of an example.
+#[derive(Clone, Copy)]
+struct Limits {
+    cap: f64,
+    ridge: f64,
+}
+
+/// No separating w is shorter than `bound`; where that is this many times the length that one constraint alone
+/// needs, the data are called inseparable. Data with a margin of a millionth of their radius still count as separable.
+const INSEPARABLE: f64 = 1e6;
+
+/// The dual variables, and w.
+pub(super) struct Dual<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    cuts: Vec<Vec<Held<T::Output>>>,
+    /// Examples that have cuts.
+    order: Vec<u32>,
+    pub(super) w: Weights,
+    random: Xoshiro256PlusPlus,
+    values: Vec<f64>,
+    outputs: Vec<T::Output>,
+    scratch: OracleScratch<T>,
+    collect: Collect,
+    /// Hard margin: the largest share of its margin that a constraint lacked in this pass.
+    lack: f64,
+    /// The shortest w that one single constraint needs.
+    shortest: f64,
+    /// A cut without features that cannot be satisfied: the hard margin's shortest way to be infeasible.
+    impossible: bool,
+}
+
+impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
+    pub(super) fn new(problem: &'p Problem<'a, T>, seed: u64) -> Self {
+        Self {
+            problem,
+            cuts: (0..problem.len()).map(|_| Vec::new()).collect(),
+            order: Vec::new(),
+            w: Weights::zeros(problem.dimension()),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            values: Vec::new(),
+            outputs: Vec::new(),
+            scratch: OracleScratch::default(),
+            collect: Collect::default(),
+            lack: 0.0,
+            shortest: f64::INFINITY,
+            impossible: false,
+        }
+    }
+
+    fn is_hard(&self) -> bool {
+        self.problem.formulation().penalty == Penalty::Hard
+    }
+
+    fn limits(&self, i: usize) -> Limits {
+        let share = self.problem.formulation().c * self.problem.weight(i) / self.problem.len() as f64;
+        match self.problem.formulation().penalty {
+            Penalty::Linear => Limits { cap: share, ridge: 0.0 },
+            Penalty::Quadratic => Limits { cap: f64::INFINITY, ridge: 1.0 / share },
+            Penalty::Hard => Limits { cap: f64::INFINITY, ridge: 0.0 },
+        }
+    }
+
+    /// Is a cut with violation `h` at w worth adding to those that example i has?
+    pub(super) fn is_worth(&self, i: usize, h: f64, rhs: f64, worth: f64) -> Result<bool> {
+        if h <= 0.0 || self.problem.weight(i) == 0.0 {
+            return Ok(false);
+        }
+        if self.is_hard() {
+            return Ok(h > worth * rhs);
+        }
+        let mut xi: f64 = 0.0;
+        for cut in &self.cuts[i] {
+            xi = xi.max(self.problem.violation(i, &self.w, &cut.y)?);
+        }
+        Ok(self.problem.slack(h) - self.problem.slack(xi) > worth)
+    }
+
+    /// Adds a cut with weight zero; false where the example has it already.
+    pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<bool> {
+        if self.cuts[i].iter().any(|cut| cut.y == y) {
+            return Ok(false);
+        }
+        let term = self.problem.term(self.problem.task().loss(self.problem.truth(i), &y));
+        self.collect.clear();
+        self.problem.emit(i, &y, term.factor, &mut self.collect)?;
+        let norm2 = self.collect.norm2();
+        if self.cuts[i].is_empty() {
+            self.order.push(i as u32);
+        }
+        if norm2 > 0.0 {
+            self.shortest = self.shortest.min(term.rhs / norm2.sqrt());
+        } else if term.rhs > 0.0 {
+            self.impossible = true;
+        }
+        self.cuts[i].push(Held { y, term, norm2, alpha: 0.0, idle: 0 });
+        Ok(true)
+    }
+
+    /// Example i's share of the gap at w, where its H is `h`:
+    /// linear `U h - sum a v`, quadratic `h^2 / 2r + r S^2 / 2 - sum a v`, hard `- sum a v`, with `v = rhs - <w, lhs>`.
+    pub(super) fn gap_at(&mut self, i: usize, h: f64) -> Result<f64> {
+        if self.problem.weight(i) == 0.0 {
+            return Ok(0.0);
+        }
+        self.look(i)?;
+        Ok(self.gap_of(i, h))
+    }
+
+    /// Violations of i's own cuts at w, into `values`.
+    fn look(&mut self, i: usize) -> Result<()> {
+        let own = &self.cuts[i];
+        self.values.resize(own.len(), 0.0);
+        self.outputs.clear();
+        self.outputs.extend(own.iter().map(|cut| cut.y.clone()));
+        self.problem.violations_of(i, &self.w, &self.outputs, &mut self.scratch, &mut self.values)
+    }
+
+    fn gap_of(&self, i: usize, h: f64) -> f64 {
+        let Limits { cap, ridge } = self.limits(i);
+        let own = &self.cuts[i];
+        let inner: f64 = own.iter().zip(&self.values).map(|(cut, v)| cut.alpha * v).sum();
+        let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
+        match self.problem.formulation().penalty {
+            Penalty::Linear => cap * h - inner,
+            Penalty::Quadratic => 0.5 * (h * h / ridge + ridge * sum * sum) - inner,
+            Penalty::Hard => -inner,
+        }
+    }
+
+    /// Takes note of the share of its margin that a constraint lacks (hard margin).
+    pub(super) fn note_lack(&mut self, share: f64) {
+        self.lack = self.lack.max(share);
+    }
+
+    /// Hard margin: what the noted lack adds to the gap, `|w|^2 / 2 (1 / (1 - v)^2 - 1)`; and forgets it.
+    pub(super) fn gap_of_lack(&mut self) -> f64 {
+        let kept = 1.0 - std::mem::take(&mut self.lack);
+        if !self.is_hard() {
+            return 0.0;
+        }
+        let half_norm2 = 0.5 * dot(self.w.as_slice(), self.w.as_slice());
+        if kept > 0.0 { half_norm2 * (1.0 / (kept * kept) - 1.0) } else { f64::INFINITY }
+    }
+
+    /// Pair steps within example i until its gap is a tenth of what it was. Returns what it was.
+    pub(super) fn solve_own(&mut self, i: usize) -> Result<f64> {
+        const STEPS: usize = 10;
+        let Limits { cap, ridge } = self.limits(i);
+        let mut first = None;
+        for _ in 0..STEPS {
+            self.look(i)?;
+            let h = self.values.iter().copied().fold(0.0, f64::max);
+            let gap = self.gap_of(i, h);
+            if first.is_none() && self.is_hard() {
+                let share = self.cuts[i].iter().zip(&self.values).map(|(cut, v)| v / cut.term.rhs);
+                self.lack = share.filter(|s| s.is_finite()).fold(self.lack, f64::max);
+            }
+            if gap <= 0.1 * *first.get_or_insert(gap) && !self.is_hard() && first != Some(gap) {
+                break;
+            }
+            if !self.pair_step(i, cap, ridge)? {
+                break;
+            }
+        }
+        Ok(first.unwrap_or(0.0))
+    }
+
+    /// One step between the cut (or unused cap) with the largest gradient and the one with the smallest that has
+    /// something to give. False where there is nothing to gain.
+    fn pair_step(&mut self, i: usize, cap: f64, ridge: f64) -> Result<bool> {
+        let own = &mut self.cuts[i];
+        let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
+        // The unused cap: gradient 0, and as much to give as is left.
+        let (mut up, mut up_gradient) = (None, 0.0);
+        let (mut down, mut down_gradient) = (None, if sum < cap { 0.0 } else { f64::INFINITY });
+        for (j, (cut, v)) in own.iter().zip(&self.values).enumerate() {
+            let gradient = v - ridge * sum;
+            if gradient > up_gradient {
+                (up, up_gradient) = (Some(j), gradient);
+            }
+            if cut.alpha > 0.0 && gradient < down_gradient {
+                (down, down_gradient) = (Some(j), gradient);
+            }
+        }
+        let rise = up_gradient - down_gradient;
+        if up == down || rise <= 1e-13 * (up_gradient.abs() + down_gradient.abs()) || rise.is_nan() {
+            return Ok(false);
+        }
+        self.collect.clear();
+        let mut curvature = 0.0;
+        if let (Some(j), Some(k)) = (up, down) {
+            self.problem.emit(i, &own[j].y, own[j].term.factor, &mut self.collect)?;
+            self.problem.emit(i, &own[k].y, -own[k].term.factor, &mut self.collect)?;
+            curvature += self.collect.norm2();
+        } else if let Some(j) = up.or(down) {
+            curvature += own[j].norm2 + ridge;
+        }
+        let available = down.map_or(cap - sum, |k| own[k].alpha);
+        let step = (rise / curvature).min(available);
+        if !(step > 0.0 && step.is_finite()) {
+            return Ok(false);
+        }
+        for (cut, sign) in [(up, 1.0), (down, -1.0)] {
+            if let Some(j) = cut {
+                // Exactly zero where all is given, so that idle cuts can be told.
+                let left = own[j].alpha + sign * step;
+                own[j].alpha = if sign < 0.0 && step == available { 0.0 } else { left };
+                let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
+                self.problem.emit(i, &own[j].y, sign * step * own[j].term.factor, &mut sink)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes of block steps over all examples with cuts, in random order, until their gaps sum to at most `tolerance`.
+    /// Between full passes only the examples that contribute are visited.
+    pub(super) fn solve(&mut self, tolerance: f64) -> Result<Outcome> {
+        const PASSES: usize = 300;
+        if self.is_hard() && self.impossible {
+            return Ok(Outcome::Unbounded);
+        }
+        let mut order = std::mem::take(&mut self.order);
+        let small = 0.3 * tolerance / order.len().max(1) as f64;
+        let mut active = order.len();
+        for _ in 0..PASSES {
+            shuffle(&mut order[..active], &mut self.random);
+            let full = active == order.len();
+            let (mut gap, mut kept) = (0.0, 0);
+            for at in 0..active {
+                let own = self.solve_own(order[at] as usize)?;
+                gap += own;
+                if own > small || self.is_hard() {
+                    order.swap(at, kept);
+                    kept += 1;
+                }
+            }
+            gap += self.gap_of_lack();
+            if self.is_hard() && self.is_inseparable() {
+                self.order = order;
+                return Ok(Outcome::Unbounded);
+            }
+            match (gap <= tolerance, full) {
+                (true, true) => break,
+                (true, false) => active = order.len(),
+                (false, _) => active = kept.max(1),
+            }
+        }
+        for &i in &order {
+            for cut in &mut self.cuts[i as usize] {
+                cut.idle = if cut.alpha > 0.0 { 0 } else { cut.idle + 1 };
+            }
+        }
+        self.order = order;
+        Ok(Outcome::Solved)
+    }
+
+    /// Every separating w has `|w| >= sum a rhs / |sum a lhs|`: is that absurdly long?
+    fn is_inseparable(&self) -> bool {
+        let norm = dot(self.w.as_slice(), self.w.as_slice()).sqrt();
+        let rhs: f64 = self.cuts.iter().flatten().map(|cut| cut.alpha * cut.term.rhs).sum();
+        rhs > INSEPARABLE * self.shortest * norm
+    }
+
+    /// The dual value: a lower bound of P.
+    pub(super) fn value(&self) -> f64 {
+        let mut value = -0.5 * dot(self.w.as_slice(), self.w.as_slice());
+        for (i, own) in self.cuts.iter().enumerate().filter(|e| !e.1.is_empty()) {
+            let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
+            value += own.iter().map(|cut| cut.alpha * cut.term.rhs).sum::<f64>();
+            value -= 0.5 * self.limits(i).ridge * sum * sum;
+        }
+        value
+    }
+
+    /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.
+    pub(super) fn rebuild(&mut self) -> Result<()> {
+        let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
+        sink.sum.fill(0.0);
+        for (i, own) in self.cuts.iter().enumerate() {
+            for cut in own.iter().filter(|cut| cut.alpha > 0.0) {
+                self.problem.emit(i, &cut.y, cut.alpha * cut.term.factor, &mut sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of cuts, and of those with weight.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let active = self.cuts.iter().flatten().filter(|cut| cut.alpha > 0.0).count();
+        (self.cuts.iter().map(Vec::len).sum(), active)
+    }
+
+    /// Drops cuts that had no weight after each of the last `rounds` solutions.
+    pub(super) fn drop_inactive(&mut self, rounds: u32) {
+        for own in &mut self.cuts {
+            own.retain(|cut| cut.idle < rounds);
+        }
+        let cuts = &self.cuts;
+        self.order.retain(|&i| !cuts[i as usize].is_empty());
+    }
+}
+
+/// Fisher and Yates, with draws that stay the same between releases of the generator's crate.
+fn shuffle(order: &mut [u32], random: &mut Xoshiro256PlusPlus) {
+    for i in (1..order.len()).rev() {
+        let j = ((u128::from(random.next_u64()) * (i as u128 + 1)) >> 64) as usize;
+        order.swap(i, j);
+    }
+}

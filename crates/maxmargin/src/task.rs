@@ -1,0 +1,102 @@
+//! What a structured prediction task has to say about itself.
+
+use std::fmt::Debug;
+
+use crate::error::Result;
+use crate::features::{Block, Score, Sink};
+use crate::weights::Weights;
+
+/// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
+#[derive(Debug, Clone, Copy)]
+pub struct LossTerm<'a, Y> {
+    /// The correct output.
+    pub truth: &'a Y,
+    /// The factor lambda >= 0 on the loss.
+    pub weight: f64,
+}
+
+/// A task: joint features, a loss and an argmax.
+///
+/// [`check_task`](crate::testing::check_task) tests the laws that an implementation must obey; run it on your own.
+pub trait Task: Sync {
+    /// One input, by reference: `&'a Sentence`, [`SparseView<'a>`](crate::sparse::SparseView), ...
+    type Input<'a>: Copy + Send + Sync;
+    /// One output.
+    type Output: Clone + Debug + Default + PartialEq + Send + Sync;
+    /// The decoder's tables: kept by the caller, so that a warm argmax allocates nothing.
+    type Scratch: Default + Send + Sync;
+
+    /// The layout of w.
+    fn blocks(&self) -> &[Block];
+
+    /// Emits the parts of `psi(x, y)`.
+    fn features(&self, x: Self::Input<'_>, y: &Self::Output, sink: &mut impl Sink) -> Result<()>;
+
+    /// `D(truth, y) >= 0`, zero where y is the truth.
+    fn loss(&self, truth: &Self::Output, y: &Self::Output) -> f64;
+
+    /// The largest loss that any output has against this truth.
+    fn max_loss(&self, truth: &Self::Output) -> f64;
+
+    /// `argmax_y <w, psi(x, y)> + weight * D(truth, y)`, without the second term where `loss` is None.
+    /// Ties are broken the same way on every call.
+    fn argmax(
+        &self,
+        w: &Weights,
+        x: Self::Input<'_>,
+        loss: Option<LossTerm<'_, Self::Output>>,
+        scratch: &mut Self::Scratch,
+        y: &mut Self::Output,
+    ) -> Result<()>;
+
+    /// Does this example fit the task? If not, what is wrong and what to do.
+    fn check(&self, _x: Self::Input<'_>, _y: &Self::Output) -> std::result::Result<(), String> {
+        Ok(())
+    }
+
+    /// The outputs as a short list, where they are one.
+    fn listed(&self) -> Option<&dyn Listed<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Number of coordinates of w.
+    fn dimension(&self) -> usize {
+        self.blocks().iter().map(|b| b.base + b.len()).max().unwrap_or(0) as usize
+    }
+
+    /// `<w, psi(x, y)>`
+    fn score(&self, w: &Weights, x: Self::Input<'_>, y: &Self::Output) -> Result<f64> {
+        let mut sink = Score { w: w.as_slice(), total: 0.0 };
+        self.features(x, y, &mut sink)?;
+        Ok(sink.total)
+    }
+}
+
+/// A task whose outputs can be listed, the same few for every input. Its oracles are exact for every
+/// rescaling and penalty, by looking at all of them.
+pub trait Listed<T: Task>: Sync {
+    /// Number of outputs.
+    fn count(&self) -> usize;
+    /// The k-th output.
+    fn output(&self, k: usize) -> T::Output;
+    /// The place of an output in the list.
+    fn index(&self, y: &T::Output) -> usize;
+    /// The scores of all outputs.
+    fn scores(&self, w: &Weights, x: T::Input<'_>, scores: &mut [f64]);
+    /// The losses of all outputs against this truth.
+    fn losses(&self, truth: &T::Output) -> &[f64];
+}
+
+/// Place of the largest value. Ties go to the earlier one, so that runs agree.
+pub fn first_max(values: &[f64]) -> usize {
+    let mut best = 0;
+    for (k, &value) in values.iter().enumerate() {
+        if value > values[best] {
+            best = k;
+        }
+    }
+    best
+}

@@ -1,0 +1,4 @@
+//! The tasks: one file each.
+
+pub mod binary;
+pub mod multiclass;

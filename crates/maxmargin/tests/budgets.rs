@@ -1,0 +1,130 @@
+//! Budgets: a warm oracle allocates nothing, and what the library hands out may cross threads.
+#![allow(unsafe_code, reason = "a global allocator can only be written with unsafe; it counts and hands on")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::{Draw, PENALTIES, RESCALINGS, formulation};
+use maxmargin::cache::Cache;
+use maxmargin::parallel::Pool;
+use maxmargin::problem::{Formulation, OracleScratch, Problem};
+use maxmargin::qp::{Cut, Qp};
+use maxmargin::solver::cutting_plane::CuttingPlane;
+use maxmargin::solver::frank_wolfe::FrankWolfe;
+use maxmargin::solver::n_slack::NSlack;
+use maxmargin::solver::{Progress, Report, Settings, Solution};
+use maxmargin::sparse::{SparseMatrix, SparseView};
+use maxmargin::task::{LossTerm, Task};
+use maxmargin::tasks::binary::Binary;
+use maxmargin::tasks::multiclass::{Costs, Multiclass};
+use maxmargin::weights::Weights;
+
+thread_local! {
+    /// Allocations of this thread. Const and without a destructor: reading it allocates nothing.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with a count by thread, so that tests side by side do not disturb each other.
+struct Counting;
+
+fn count() {
+    COUNT.with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise about the layout is handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: `at` came from `alloc` above, hence from the system, with this layout.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as for `dealloc`; the caller's promise about the size is handed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = COUNT.with(Cell::get);
+    work();
+    COUNT.with(Cell::get) - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert!(allocations(|| drop(std::hint::black_box(vec![1_u8; 100]))) >= 1);
+    assert_eq!(allocations(|| ()), 0);
+}
+
+/// One call to warm up, then none may allocate.
+fn allocates_nothing<T: Task>(problem: &Problem<'_, T>, w: &Weights) {
+    let mut scratch = OracleScratch::default();
+    let mut decoder = T::Scratch::default();
+    let mut y = T::Output::default();
+    let mut round = || {
+        for i in 0..problem.len() {
+            problem.oracle(i, w, &mut scratch).unwrap();
+            for weight in [None, Some(1.0)] {
+                let loss = weight.map(|weight| LossTerm { truth: problem.truth(i), weight });
+                problem.task().argmax(w, problem.input(i), loss, &mut decoder, &mut y).unwrap();
+            }
+        }
+    };
+    round();
+    assert_eq!(allocations(round), 0, "{:?}", problem.formulation());
+}
+
+#[test]
+fn a_warm_oracle_allocates_nothing() {
+    let mut draw = Draw(1);
+    let (x, binary, classes) = (draw.matrix(20, 6), draw.labels(20, 2), draw.labels(20, 15));
+    let views = x.views();
+    let (two, many) = (Binary::new(6), Multiclass::new(6, draw.costs(15)));
+    let w = draw.weights(6 * 15, 1.0);
+    let short = draw.weights(6, 1.0);
+    for rescaling in RESCALINGS {
+        for penalty in PENALTIES {
+            let f = formulation(1.0, rescaling, penalty);
+            allocates_nothing(&Problem::new(&two, &views, &binary, None, f).unwrap(), &short);
+            allocates_nothing(&Problem::new(&many, &views, &classes, None, f).unwrap(), &w);
+        }
+    }
+}
+
+#[test]
+fn public_types_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Binary>();
+    crosses::<Multiclass>();
+    crosses::<Costs>();
+    crosses::<Cache<u32>>();
+    crosses::<CuttingPlane>();
+    crosses::<Cut>();
+    crosses::<Formulation>();
+    crosses::<FrankWolfe>();
+    crosses::<NSlack>();
+    crosses::<OracleScratch<Multiclass>>();
+    crosses::<Pool>();
+    crosses::<Problem<'static, Multiclass>>();
+    crosses::<Progress>();
+    crosses::<Qp>();
+    crosses::<Report>();
+    crosses::<Settings>();
+    crosses::<Solution>();
+    crosses::<SparseMatrix>();
+    crosses::<SparseView<'static>>();
+    crosses::<Weights>();
+    crosses::<maxmargin::Error>();
+}
