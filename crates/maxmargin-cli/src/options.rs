@@ -146,7 +146,7 @@ pub(crate) struct ProblemOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Solver")]
 pub(crate) struct SolverOptions {
-    /// The algorithm [default: one-slack]
+    /// The algorithm [default: one-slack; n-slack with --penalty hard]
     #[arg(long, value_name = "S")]
     pub(crate) solver: Option<SolverName>,
     /// Number of groups of group-slack
@@ -212,6 +212,14 @@ pub(crate) struct OutputOptions {
     /// No progress on standard error
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl SolverOptions {
+    /// The solver, where none is named: without slack the cuts of single examples lead to the answer far sooner.
+    pub(crate) fn name(&self, penalty: Option<Penalty>) -> SolverName {
+        let default = if penalty == Some(Penalty::Hard) { SolverName::NSlack } else { SolverName::OneSlack };
+        self.solver.unwrap_or(default)
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -109,9 +109,10 @@ fn show(shared: &Shared, is_live: bool) {
     let mut is_shown = false;
     let mut state = shared.state();
     loop {
+        // Looks before it waits: all may have been over before this thread began.
         let (next, _) = shared
             .changed
-            .wait_timeout(state, if is_live { LIVE } else { PLAIN })
+            .wait_timeout_while(state, if is_live { LIVE } else { PLAIN }, |state| !matches!(state, State::Over))
             .unwrap_or_else(PoisonError::into_inner);
         state = next;
         let Some(line) = line(&state, shared.bytes_read.load(Ordering::Relaxed)) else { break };

@@ -7,7 +7,7 @@ use crate::train::Args;
 /// Refuses options that do not go together.
 pub(crate) fn check(args: &Args) -> Result<()> {
     let (problem, solver) = (&args.problem, &args.solver);
-    let name = solver.solver.unwrap_or(SolverName::OneSlack);
+    let name = solver.name(problem.penalty);
     let (is_planes, is_n_slack) =
         (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn cells_stand_below_each_other() {
-        let rows = [vec!["".to_owned(), "a".to_owned()], vec!["ä".to_owned(), "100".to_owned()]];
+        let rows = [vec![String::new(), "a".to_owned()], vec!["ä".to_owned(), "100".to_owned()]];
         assert_eq!(table(&rows), "     a\nä  100\n");
     }
 }

@@ -176,7 +176,7 @@ impl Training<'_> {
                 ..default
             }
         };
-        let solution = match options.solver.unwrap_or(SolverName::OneSlack) {
+        let solution = match options.name(self.args.problem.penalty) {
             SolverName::OneSlack | SolverName::GroupSlack => planes().solve(&problem, &self.settings, watch),
             SolverName::NSlack => {
                 let update = match (options.update, options.batch) {
@@ -188,8 +188,7 @@ impl Training<'_> {
             }
             SolverName::FrankWolfe => FrankWolfe.solve(&problem, &self.settings, watch),
         }?;
-        let found = solution.weights.len() == problem.dimension();
-        let train_loss = if found { problem.train_loss(&solution.weights, self.pool)? } else { f64::NAN };
+        let train_loss = problem.train_loss(&solution.weights, self.pool)?;
         Ok((solution, train_loss))
     }
 }
@@ -216,8 +215,8 @@ fn model_of(
         let what = "the data cannot be separated without slack; use --penalty linear (no model was written)";
         return Err(Failure::Data(format!("{}: {what}", args.input.display())));
     }
-    if weights.is_empty() {
-        let what = "stopped before any usable weights were found; no model was written";
+    if report.primal.is_infinite() {
+        let what = "stopped before any w was found that separates the data; no model was written";
         return Err(Failure::Data(what.to_owned()));
     }
     let scale = if formulation.penalty == Penalty::Hard { report.primal } else { formulation.c };

@@ -61,7 +61,7 @@ fn files_without_a_problem_in_them_are_refused() {
 #[test]
 fn a_line_of_megabytes_is_read_or_named() {
     let folder = Folder::new();
-    let long: String = (1..=400_000).map(|j| format!(" {j}:1")).collect();
+    let long: String = (1..=400_000).map(|j| [" ", &j.to_string(), ":1"].concat()).collect();
     folder.write("long.dat", format!("+1{long}\n-1 1:1\n"));
     folder.run("train binary long.dat -m long.mm --max-passes 3").good();
     folder.run("evaluate long.mm long.dat").good();

@@ -46,7 +46,7 @@ fn help_and_version_say_what_there_is() {
     }
     assert!(folder.run("--version").good().starts_with("maxmargin 0."));
     let help = folder.run("train --help").good();
-    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: one-slack]"] {
+    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: one-slack"] {
         assert!(help.contains(word), "{word}");
     }
     assert_eq!(folder.run("").code, Some(2));

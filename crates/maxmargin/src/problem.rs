@@ -149,6 +149,9 @@ impl<'a, T: Task> Problem<'a, T> {
         for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
+        if formulation.penalty == Penalty::Hard && formulation.rescaling == Rescaling::Margin {
+            check_errors_cost(task, outputs)?;
+        }
         Ok(Self { task, inputs, outputs, weights, formulation })
     }
 
@@ -301,31 +304,43 @@ impl<'a, T: Task> Problem<'a, T> {
         Ok(())
     }
 
-    /// Slack rescaling by search: the best product `loss * (1 - margin)` on the convex hull of (margin, loss) is
-    /// an argmax of `score + lambda * loss` for lambda = (1 - margin) / loss at the best point. Finds points of
-    /// the hull only, so what it returns is a lower bound of H.
+    /// Slack rescaling by search: the best product `loss * (1 - margin)` on the convex hull of (margin, loss) is an argmax
+    /// of `score + lambda * loss` for lambda = (1 - margin) / loss at the best point (half of that where the root of the
+    /// loss counts). Finds points of the hull only, so what it returns is a lower bound of H.
     fn search_slack(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
         const TRIES: usize = 25;
         let (x, truth) = (self.inputs[i], &self.outputs[i]);
         let at_truth = self.task.score(w, x, truth)?;
+        let power = if self.formulation.penalty == Penalty::Quadratic { 0.5 } else { 1.0 };
         scratch.y.clone_from(truth);
-        let (mut best, mut lambda, mut last) = (0.0, 1.0, f64::NAN);
+        // Below `low` the truth wins, above `high` nothing is violated.
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let (mut best, mut lambda) = (0.0, 1.0);
         for _ in 0..TRIES {
             let term = LossTerm { truth, weight: lambda };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
             let loss = self.task.loss(truth, &scratch.trial);
             let rest = 1.0 - (at_truth - self.task.score(w, x, &scratch.trial)?);
-            let value = self.term(loss).violation(1.0 - rest);
-            if loss > 0.0 && value > best {
-                best = value;
-                scratch.y.clone_from(&scratch.trial);
+            let mut next = f64::NAN;
+            if loss == 0.0 {
+                low = lambda;
+            } else if rest <= 0.0 {
+                high = lambda;
+            } else {
+                let value = self.term(loss).violation(1.0 - rest);
+                if value > best {
+                    best = value;
+                    scratch.y.clone_from(&scratch.trial);
+                }
+                next = power * rest / loss;
             }
-            // The truth itself came back: more weight on the loss, until something else does.
-            let next = if loss > 0.0 { (rest / loss).max(0.0) } else { 4.0 * lambda };
-            if next == lambda || next == last {
+            if !(next > low && next < high) {
+                next = if high.is_finite() { 0.5 * (low + high) } else { 4.0 * low.max(lambda) };
+            }
+            if (next - lambda).abs() <= 1e-12 * lambda {
                 break;
             }
-            (last, lambda) = (lambda, next);
+            lambda = next;
         }
         Ok(best)
     }
@@ -352,9 +367,11 @@ impl<'a, T: Task> Problem<'a, T> {
             let kept = 1.0 - self.worst_shortfall(w, pool)?;
             return Ok(if kept > 0.0 { half_norm2 / (kept * kept) } else { f64::INFINITY });
         }
-        let sums = self.over_parts(pool, |i, scratch| {
-            Ok(self.weight(i) * self.slack(self.oracle(i, w, scratch)?))
-        }, |a, b| a + b)?;
+        let sums = self.over_parts(
+            pool,
+            |i, scratch| Ok(self.weight(i) * self.slack(self.oracle(i, w, scratch)?)),
+            |a, b| a + b,
+        )?;
         Ok(half_norm2 + self.formulation.c / self.len() as f64 * sums)
     }
 
@@ -417,10 +434,14 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Mean loss of the predictions at w on the examples themselves.
     pub fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
-        let sum = self.over_parts(pool, |i, scratch| {
-            self.task.argmax(w, self.inputs[i], None, &mut scratch.task, &mut scratch.y)?;
-            Ok(self.task.loss(&self.outputs[i], &scratch.y))
-        }, |a, b| a + b)?;
+        let sum = self.over_parts(
+            pool,
+            |i, scratch| {
+                self.task.argmax(w, self.inputs[i], None, &mut scratch.task, &mut scratch.y)?;
+                Ok(self.task.loss(&self.outputs[i], &scratch.y))
+            },
+            |a, b| a + b,
+        )?;
         Ok(self.formulation.loss_scale * sum / self.len() as f64)
     }
 
@@ -438,4 +459,20 @@ impl<'a, T: Task> Problem<'a, T> {
         });
         parts.into_iter().try_fold(0.0, |sum, x| Ok(fold(sum, x?)))
     }
+}
+
+/// With the hard margin and margin rescaling an error that costs nothing would still have to score below the truth, by
+/// any margin however small: no multiple of a w that fails there would do, so no primal value could be given.
+fn check_errors_cost<T: Task>(task: &T, outputs: &[T::Output]) -> Result<()> {
+    let Some(listed) = task.listed() else { return Ok(()) };
+    let free = |y: &T::Output| {
+        let at = listed.index(y);
+        listed.losses(y).iter().enumerate().any(|(k, &loss)| k != at && loss == 0.0)
+    };
+    if outputs.iter().any(free) {
+        let rule = "the hard margin with margin rescaling needs a positive loss for every error; take slack rescaling, \
+                    or give each error a cost";
+        return Err(Error::setting("penalty", rule));
+    }
+    Ok(())
 }

@@ -129,11 +129,12 @@ impl Qp {
         for _ in 0..ROUNDS {
             dual.refresh();
             let gap = dual.gap(peak);
-            if gap <= tolerance {
-                return Outcome::Solved;
-            }
+            // First: two cuts that are opposite but for rounding have a solution, too, of an absurd length.
             if dual.is_hard() && dual.proves_infeasible(&dual.a) {
                 return Outcome::Unbounded;
+            }
+            if gap <= tolerance {
+                return Outcome::Solved;
             }
             let now = dual.value();
             let rises = now > value + 1e-3 * if gap.is_finite() { gap } else { now.abs() };
@@ -260,12 +261,14 @@ impl Qp {
     ///
     /// Inactive cuts go first, the longest idle before the others; then the active cuts with the least a of
     /// a group are replaced by their aggregate `sum a_j cut_j / sum a_j`, kept in f64, which carries their
-    /// share of the solution on. Groups are never mixed and the newest cut stays as it is, so one cut for
-    /// each group and one more may remain where `max_cuts` is less.
+    /// share of the solution on. Groups are never mixed and cuts that are new since the last solve stay as they
+    /// are, so one active cut for each group and the new ones may remain where `max_cuts` is less.
     pub fn shrink_to(&mut self, max_cuts: usize) {
         let Some(excess) = self.len().checked_sub(max_cuts).filter(|&e| e > 0) else { return };
         let newest = self.len() - 1;
-        let mut inactive: Vec<usize> = (0..newest).filter(|&j| self.alphas()[j] == 0.0).collect();
+        // A cut that has not been through a solve yet has a = 0 too, but is news.
+        let is_inactive = |&j: &usize| self.alphas()[j] == 0.0 && self.idle[j] > 0;
+        let mut inactive: Vec<usize> = (0..newest).filter(is_inactive).collect();
         inactive.sort_by_key(|&j| std::cmp::Reverse(self.idle[j])); // stable: the older first
         inactive.truncate(excess);
         let kept: Vec<usize> = (0..self.len()).filter(|j| !inactive.contains(j)).collect();
@@ -273,7 +276,7 @@ impl Qp {
         while self.len() > max_cuts {
             let newest = self.len() - 1;
             let mut members = vec![Vec::new(); self.caps().len()];
-            for j in 0..newest {
+            for j in (0..newest).filter(|&j| self.alphas()[j] > 0.0) {
                 members[self.group_of(j)].push(j);
             }
             let Some(mut fullest) = members.into_iter().max_by_key(Vec::len).filter(|m| m.len() > 1) else { return };

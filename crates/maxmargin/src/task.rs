@@ -7,13 +7,22 @@ use crate::features::{Block, Score, Sink};
 use crate::weights::Weights;
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct LossTerm<'a, Y> {
     /// The correct output.
     pub truth: &'a Y,
     /// The factor lambda >= 0 on the loss.
     pub weight: f64,
 }
+
+// Not derived: that would ask the same of Y.
+impl<Y> Clone for LossTerm<'_, Y> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Y> Copy for LossTerm<'_, Y> {}
 
 /// A task: joint features, a loss and an argmax.
 ///

@@ -20,7 +20,7 @@ const RANKS: [(&str, u32); 17] = [
     ("solver", 6),
     ("testing", 6),
     ("model", 7),
-    ("metrics", 7),
+    ("metrics", 8),
     ("lib", 9),
     ("main", 9),
 ];

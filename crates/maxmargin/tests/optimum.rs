@@ -133,7 +133,7 @@ fn examples_of_weight_zero() {
 }
 
 /// Wrong outputs may cost nothing: margin rescaling then asks that they score no more than the truth, with slack
-/// rescaling they are free.
+/// rescaling they are free. The hard margin refuses them with margin rescaling, where no multiple of w helps.
 #[test]
 fn errors_that_cost_nothing() {
     let mut wrong = Vec::new();
@@ -142,7 +142,14 @@ fn errors_that_cost_nothing() {
         let (x, y) = separable(&mut draw, 6, 3, 3);
         let costs = Costs::table(3, vec![0.0, 0.0, 1.0, 0.5, 0.0, 0.0, 2.0, 1.0, 0.0]).unwrap();
         let (task, views) = (Multiclass::new(3, costs), x.views());
-        wrong.extend(formulations().flat_map(|f| faults(&Problem::new(&task, &views, &y, None, f).unwrap())));
+        for f in formulations() {
+            match Problem::new(&task, &views, &y, None, f) {
+                Ok(problem) => wrong.extend(faults(&problem)),
+                Err(refusal) => {
+                    assert_eq!((f.penalty, f.rescaling), (Penalty::Hard, Rescaling::Margin), "{refusal}");
+                }
+            }
+        }
     }
     all_well(wrong.into_iter());
 }

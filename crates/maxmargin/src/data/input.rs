@@ -84,7 +84,8 @@ impl Read for Input<'_> {
 /// Looks at the first bytes and puts the right decoder behind them.
 fn unpacked<'a>(name: &str, mut reader: Box<dyn Read + Send + 'a>) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(16);
-    reader.by_ref().take(6).read_to_end(&mut head)?;
+    // No packed file has a line end in its first bytes: a short line that somebody typed is not kept waiting for more.
+    while head.len() < 6 && !head.ends_with(b"\n") && reader.by_ref().take(1).read_to_end(&mut head)? > 0 {}
     let is = |magic: &[u8]| head.starts_with(magic);
     // A packed file cut within its first bytes must not pass for a short text.
     let is_stub =

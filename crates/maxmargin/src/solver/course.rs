@@ -11,6 +11,26 @@ use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
+/// Makes the dual QP's tolerance tighter while its solutions do not rise by it: a tolerance that follows the gap can be
+/// met without a step, and the same point would come back for ever.
+pub(super) struct Tightening(f64);
+
+impl Default for Tightening {
+    fn default() -> Self {
+        Self(1.0)
+    }
+}
+
+impl Tightening {
+    pub(super) fn of(&self, tolerance: f64) -> f64 {
+        self.0 * tolerance
+    }
+
+    pub(super) fn after(&mut self, rise: f64, tolerance: f64) {
+        self.0 = if rise <= 1e-3 * tolerance { (0.1 * self.0).max(1e-15) } else { 1.0 };
+    }
+}
+
 /// Everything that a run keeps beside the solver's own state.
 pub(super) struct Course<'o> {
     observer: &'o mut dyn Observer,
@@ -58,7 +78,7 @@ impl<'o> Course<'o> {
             seconds_qp: 0.0,
             working_set: 0,
             support: 0,
-            best: Weights::zeros(0),
+            best: settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(problem.dimension())),
             primal: f64::INFINITY,
             // w = 0 and no slack is below everything.
             dual: 0.0,
@@ -67,7 +87,7 @@ impl<'o> Course<'o> {
 
     /// Takes note of a point whose P is known exactly.
     pub(super) fn offer(&mut self, w: &Weights, primal: f64) {
-        if primal < self.primal || self.best.is_empty() {
+        if primal < self.primal {
             self.primal = primal;
             self.best.clone_from(w);
         }

@@ -12,6 +12,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use super::course::Tightening;
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
@@ -143,15 +144,12 @@ struct Run<'p, 'a, T: Task> {
     exact_gap: f64,
     /// Running mean of the steps of the line search.
     usual_step: f64,
+    /// The last exact round brought nothing.
+    stuck: bool,
 }
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
-    fn new(
-        solver: &'p CuttingPlane,
-        problem: &'p Problem<'a, T>,
-        pool: &'p Pool,
-        start: Option<&Weights>,
-    ) -> Self {
+    fn new(solver: &'p CuttingPlane, problem: &'p Problem<'a, T>, pool: &'p Pool, start: Option<&Weights>) -> Self {
         let listed = problem.task().listed().is_some();
         let keep = match solver.cache {
             None if listed => Keep::All,
@@ -191,20 +189,24 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             lhs: vec![0.0; d],
             exact_gap: f64::INFINITY,
             usual_step: 0.0,
+            stuck: false,
         }
     }
 
     /// The algorithm.
     fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
         let mut exact = self.first_cut(course)?;
+        let mut tightening = Tightening::default();
         let mut stalled = 0;
         loop {
             if let ControlFlow::Break(status) = course.end_round(exact) {
                 return Ok(status);
             }
             let before = course.gap();
-            let tolerance = qp_tolerance(course);
+            let tolerance = tightening.of(self.qp_tolerance(course));
+            let value = self.qp.value();
             let outcome = course.in_qp(|| self.qp.solve(tolerance));
+            tightening.after(self.qp.value() - value, tolerance);
             course.bound(self.qp.value());
             if outcome == Outcome::Unbounded {
                 return Ok(Status::Infeasible);
@@ -216,7 +218,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             exact = self.round(course)?;
             (course.working_set, course.support) = (self.qp.len(), self.qp.active());
             // In f64 the gap cannot fall for ever.
-            stalled = if course.gap() < before || exact.is_none() { 0 } else { stalled + 1 };
+            stalled = if course.gap() < before { 0 } else { stalled + u32::from(exact.is_some()) };
+            self.stuck = exact.is_some() && stalled > 0;
             if stalled >= STALLED_ROUNDS && outcome == Outcome::Stalled {
                 return Ok(Status::Stalled);
             }
@@ -237,12 +240,17 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// From the QP's point to the next cut. Returns P at the new centre where it is exact.
     fn round(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
-        let (t, model) = course.in_oracle(|| if self.searches { self.search() } else { Ok((1.0, self.look_ahead()?)) })?;
+        let (t, model) = course.in_oracle(|| {
+            // Where the oracle's last answers at the centre were no news, it is asked at the QP's point.
+            let plain = !self.searches || (self.stuck && !self.complete);
+            if plain { Ok((1.0, self.look_ahead()?)) } else { self.search() }
+        })?;
         self.usual_step = STEP_MEMORY * self.usual_step + (1.0 - STEP_MEMORY) * t.min(1.0);
         move_towards(&mut self.center, &self.ahead, t);
         // While the cached outputs violate enough, they make the cut; else the oracle does.
-        let enough = (0.5 * course.target()).max(CACHED_SHARE * self.exact_gap);
-        if self.complete || model - course.dual > enough {
+        let exact_gap = if self.exact_gap.is_finite() { self.exact_gap } else { 0.0 };
+        let enough = (0.5 * course.target()).max(CACHED_SHARE * exact_gap);
+        if self.complete || (model - course.dual > enough && !self.stuck) {
             let sums = course.in_oracle(|| self.cut(t))?;
             self.end_cut(&sums, if self.complete { Primal::OnLines(model) } else { Primal::Unknown }, course)
         } else {
@@ -283,11 +291,21 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(exact)
     }
 
+    /// A tenth of the gap, never looser than a hundredth of P, and no tighter than the target needs. The hard margin's P
+    /// is far above its minimum for long: there the dual value is the measure.
+    fn qp_tolerance(&self, course: &Course<'_>) -> f64 {
+        if self.is_hard() {
+            return 0.1 * course.relative_target() * course.dual;
+        }
+        (0.1 * course.gap()).min(0.01 * course.primal).max(0.05 * course.target())
+    }
+
     /// One cut for each group: the mean over its examples.
     fn push(&mut self, sums: &[Sums], primal: f64, target: f64) {
         // |w*|^2 / 2 <= P* <= P: within this radius a cut rounded to f32 must stay valid, at a hundredth of the target.
         let radius = (2.0 * primal).sqrt();
-        let budget = if self.is_hard() { 0.0 } else { 0.01 * target / self.problem.formulation().c };
+        // In f64 for the hard margin: opposite cuts must cancel to the last digit to be told as a contradiction.
+        let budget = if self.is_hard() { -1.0 } else { 0.01 * target / self.problem.formulation().c };
         for (g, group) in self.groups.iter().enumerate() {
             let own = self.parts.iter().zip(sums).zip(&self.group_of_part).filter(|part| *part.1 == g);
             let rhs = mean_cut(own.map(|((part, sums), _)| (part.lhs(), sums)), group.len(), &mut self.lhs);
@@ -344,7 +362,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// Moves the lines' centre to t and cuts between it and the point ahead.
     fn cut(&mut self, t: f64) -> Result<Vec<Sums>> {
-        let mu = if self.searches { self.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
+        let mu = if self.searches && !self.stuck { self.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.advance_and_cut(t, mu)).into_iter().collect()
     }
 
@@ -353,12 +371,6 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let center = &self.center;
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.ask_and_cut(center)).into_iter().collect()
     }
-}
-
-/// A tenth of the gap, never looser than a hundredth of P, and no tighter than the target needs.
-fn qp_tolerance(course: &Course<'_>) -> f64 {
-    let scale = if course.primal.is_finite() { course.primal } else { course.dual };
-    (0.1 * course.gap()).min(0.01 * scale).max(0.05 * course.target())
 }
 
 /// `center += t (ahead - center)`

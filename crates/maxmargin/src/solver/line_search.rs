@@ -121,7 +121,11 @@ pub(super) fn minimum(
             break;
         }
         // Where the slope would vanish if it were linear; half-way where that has not halved the bracket.
-        let t = if width > 0.5 * last_width { 0.5 * (low + high) } else { low - width * low_slope / (high_slope - low_slope) };
+        let t = if width > 0.5 * last_width {
+            0.5 * (low + high)
+        } else {
+            low - width * low_slope / (high_slope - low_slope)
+        };
         let t = t.clamp(low, high);
         last_width = width;
         let splits = pool.map(breaks.iter_mut().collect(), |breaks| split(breaks, t));

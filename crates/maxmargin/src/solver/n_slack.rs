@@ -17,8 +17,10 @@ use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::task::Task;
 
 mod dual;
+mod separate;
 
 use dual::Dual;
+use separate::separate;
 
 /// When the dual is solved again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,12 @@ impl Default for NSlack {
 /// Examples whose oracles are asked side by side, at one w, where each new cut changes w.
 const SIDE_BY_SIDE: usize = 32;
 
+/// A sweep reports after so many examples.
+const REPORT_AFTER: usize = 10_000;
+
+/// So many sweeps that neither add a cut nor lower the gap: the rest is rounding.
+const STALLED_SWEEPS: u32 = 20;
+
 /// A cut is added where it would close more than this share of the target gap, were all examples alike.
 const WORTH_ADDING: f64 = 0.5;
 
@@ -55,8 +63,6 @@ const WORTH_ADDING: f64 = 0.5;
 struct Answer<Y> {
     /// H, from the oracle.
     h: f64,
-    /// H over the right-hand side of its output.
-    lack: f64,
     /// Its output, where it is worth a cut.
     y: Option<Y>,
 }
@@ -77,18 +83,52 @@ impl Solver for NSlack {
         }
         let mut course = Course::new(problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let mut dual = Dual::new(problem, settings.seed);
-        // The first cuts are taken where the user says; the dual begins at 0 all the same.
-        if let Some(start) = &settings.warm_start {
-            course.offer_exact(problem, start, &pool)?;
-            dual.w.clone_from(start);
-        }
-        let status = self.sweeps(problem, &pool, &mut dual, &mut course)?;
+        let status = if problem.formulation().penalty == Penalty::Hard {
+            separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?
+        } else {
+            let mut dual = Dual::new(problem, settings.seed);
+            self.start(problem, settings, &pool, &mut dual, &mut course)?;
+            self.sweeps(problem, &pool, &mut dual, &mut course)?
+        };
         Ok(course.finish(self.name(), status))
     }
 }
 
 impl NSlack {
+    /// Examples whose oracles are asked at one w.
+    fn side_by_side(&self) -> usize {
+        match self.update {
+            Update::Batch(batch) => batch,
+            Update::OwnCuts => SIDE_BY_SIDE,
+        }
+    }
+
+    /// Something to return however early training is stopped: P at the start. Where the user says where to start, the
+    /// first cuts are taken there; the dual begins at 0 all the same, for its value must be a bound.
+    fn start<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        pool: &Pool,
+        dual: &mut Dual<'_, '_, T>,
+        course: &mut Course<'_>,
+    ) -> Result<()> {
+        let Some(start) = &settings.warm_start else {
+            course.offer_exact(problem, &dual.w, pool)?;
+            return Ok(());
+        };
+        course.offer_exact(problem, start, pool)?;
+        let mut scratch = OracleScratch::default();
+        for i in 0..problem.len() {
+            if problem.oracle(i, start, &mut scratch)? > 0.0 && problem.weight(i) > 0.0 {
+                dual.add(i, scratch.y.clone())?;
+            }
+        }
+        course.oracle_calls += problem.len() as u64;
+        let tolerance = 0.1 * course.primal;
+        course.in_qp(|| dual.solve(tolerance))
+    }
+
     /// Sweeps over the examples until the certificate is good enough.
     fn sweeps<T: Task>(
         &self,
@@ -101,15 +141,15 @@ impl NSlack {
         let mut stalled = 0;
         loop {
             let tolerance = 0.1 * last_estimate.min(course.gap()).max(course.target());
-            let (added, estimate) = self.sweep(problem, pool, dual, course, tolerance)?;
+            let (added, estimate) = match self.sweep(problem, pool, dual, course, tolerance)? {
+                ControlFlow::Continue(seen) => seen,
+                ControlFlow::Break(status) => return Ok(status),
+            };
             last_estimate = estimate;
             let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
-            let outcome = course.in_qp(|| dual.solve(tolerance))?;
+            course.in_qp(|| dual.solve(tolerance))?;
             course.bound(dual.value());
             (course.working_set, course.support) = dual.count();
-            if outcome == dual::Outcome::Unbounded {
-                return Ok(Status::Infeasible);
-            }
             dual.drop_inactive(self.idle_rounds);
             // An exact pass where the sweep says that it would succeed, or has nothing more to say.
             let exact = if added == 0 || estimate <= course.target() {
@@ -125,14 +165,14 @@ impl NSlack {
             if let ControlFlow::Break(status) = course.end_round(exact) {
                 return Ok(status);
             }
-            if stalled >= 20 {
+            if stalled >= STALLED_SWEEPS {
                 return Ok(Status::Stalled);
             }
         }
     }
 
     /// Asks the oracle for every example once. Returns the number of new cuts and an estimate of the gap, for which
-    /// each example was seen at another w.
+    /// each example was seen at another w. A sweep can be long, so it reports, and can be stopped, on the way.
     fn sweep<T: Task>(
         &self,
         problem: &Problem<'_, T>,
@@ -140,25 +180,16 @@ impl NSlack {
         dual: &mut Dual<'_, '_, T>,
         course: &mut Course<'_>,
         tolerance: f64,
-    ) -> Result<(usize, f64)> {
-        let side_by_side = match self.update {
-            Update::Batch(batch) => batch,
-            Update::OwnCuts => SIDE_BY_SIDE,
-        };
-        let worth = WORTH_ADDING
-            * match problem.formulation().penalty {
-                // A lack of v costs 2 v P.
-                Penalty::Hard => 0.5 * course.relative_target(),
-                Penalty::Linear | Penalty::Quadratic => course.target() / problem.formulation().c,
-            };
-        let (mut added, mut waiting, mut estimate) = (0, 0, 0.0);
+    ) -> Result<ControlFlow<Status, (usize, f64)>> {
+        let side_by_side = self.side_by_side();
+        let worth = WORTH_ADDING * course.target() / problem.formulation().c;
+        let (mut added, mut waiting, mut unreported, mut estimate) = (0, 0, 0, 0.0);
         for start in (0..problem.len()).step_by(side_by_side) {
             let end = problem.len().min(start + side_by_side);
             let asked = course.in_oracle(|| ask(problem, pool, dual, start..end, worth))?;
             course.oracle_calls += (end - start) as u64;
             for (i, answer) in (start..end).zip(asked) {
                 estimate += dual.gap_at(i, answer.h)?;
-                dual.note_lack(answer.lack);
                 let Some(y) = answer.y else { continue };
                 if dual.add(i, y)? {
                     added += 1;
@@ -168,12 +199,20 @@ impl NSlack {
                     }
                 }
             }
+            unreported += end - start;
             if matches!(self.update, Update::Batch(batch) if waiting >= batch) {
                 waiting = 0;
                 course.in_qp(|| dual.solve(tolerance))?;
+            } else if unreported < REPORT_AFTER {
+                continue;
+            }
+            unreported = 0;
+            course.working_set = dual.count().0;
+            if let ControlFlow::Break(status) = course.end_round(None) {
+                return Ok(ControlFlow::Break(status));
             }
         }
-        Ok((added, estimate + dual.gap_of_lack()))
+        Ok(ControlFlow::Continue((added, estimate)))
     }
 }
 
@@ -191,9 +230,8 @@ fn ask<T: Task>(
         part.map(|e| {
             let i = examples.start + e;
             let h = problem.oracle(i, &dual.w, &mut scratch)?;
-            let rhs = problem.term(problem.task().loss(problem.truth(i), &scratch.y)).rhs;
-            let y = dual.is_worth(i, h, rhs, worth)?.then(|| scratch.y.clone());
-            Ok(Answer { h, lack: if h > 0.0 { h / rhs } else { 0.0 }, y })
+            let y = dual.is_worth(i, h, worth)?.then(|| scratch.y.clone());
+            Ok(Answer { h, y })
         })
         .collect::<Result<Vec<_>>>()
     });

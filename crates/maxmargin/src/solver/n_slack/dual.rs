@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! max  sum a rhs - 1/2 |w|^2 - 1/2 sum_i r_i S_i^2,   w = sum a lhs,   a >= 0,   S_i = sum of i's own a's
-//! linear slack: S_i <= C c_i / n,  r_i = 0;   quadratic: no cap, r_i = n / (C c_i);   hard: no cap, r_i = 0
+//! linear slack: S_i <= C c_i / n,  r_i = 0;   quadratic slack: no cap,  r_i = n / (C c_i)
 //! ```
 //!
 //! Two numbers, a cap and a ridge, tell the penalties apart. A block step moves weight between the two of an
@@ -17,14 +17,6 @@ use crate::problem::{OracleScratch, Penalty, Problem, Term};
 use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
-
-/// How a solution ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Solved,
-    /// Hard margin: the dual grows for ever, so the data cannot be separated.
-    Unbounded,
-}
 
 /// A cut of an example, kept as an output.
 struct Held<Y> {
@@ -42,10 +34,6 @@ struct Limits {
     ridge: f64,
 }
 
-/// No separating w is shorter than `bound`; where that is this many times the length that one constraint alone
-/// needs, the data are called inseparable. Data with a margin of a millionth of their radius still count as separable.
-const INSEPARABLE: f64 = 1e6;
-
 /// The dual variables, and w.
 pub(super) struct Dual<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
@@ -58,12 +46,6 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     outputs: Vec<T::Output>,
     scratch: OracleScratch<T>,
     collect: Collect,
-    /// Hard margin: the largest share of its margin that a constraint lacked in this pass.
-    lack: f64,
-    /// The shortest w that one single constraint needs.
-    shortest: f64,
-    /// A cut without features that cannot be satisfied: the hard margin's shortest way to be infeasible.
-    impossible: bool,
 }
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
@@ -78,32 +60,26 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             outputs: Vec::new(),
             scratch: OracleScratch::default(),
             collect: Collect::default(),
-            lack: 0.0,
-            shortest: f64::INFINITY,
-            impossible: false,
         }
     }
 
-    fn is_hard(&self) -> bool {
-        self.problem.formulation().penalty == Penalty::Hard
+    fn is_quadratic(&self) -> bool {
+        self.problem.formulation().penalty == Penalty::Quadratic
     }
 
     fn limits(&self, i: usize) -> Limits {
         let share = self.problem.formulation().c * self.problem.weight(i) / self.problem.len() as f64;
-        match self.problem.formulation().penalty {
-            Penalty::Linear => Limits { cap: share, ridge: 0.0 },
-            Penalty::Quadratic => Limits { cap: f64::INFINITY, ridge: 1.0 / share },
-            Penalty::Hard => Limits { cap: f64::INFINITY, ridge: 0.0 },
+        if self.is_quadratic() {
+            Limits { cap: f64::INFINITY, ridge: 1.0 / share }
+        } else {
+            Limits { cap: share, ridge: 0.0 }
         }
     }
 
     /// Is a cut with violation `h` at w worth adding to those that example i has?
-    pub(super) fn is_worth(&self, i: usize, h: f64, rhs: f64, worth: f64) -> Result<bool> {
+    pub(super) fn is_worth(&self, i: usize, h: f64, worth: f64) -> Result<bool> {
         if h <= 0.0 || self.problem.weight(i) == 0.0 {
             return Ok(false);
-        }
-        if self.is_hard() {
-            return Ok(h > worth * rhs);
         }
         let mut xi: f64 = 0.0;
         for cut in &self.cuts[i] {
@@ -124,17 +100,12 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         if self.cuts[i].is_empty() {
             self.order.push(i as u32);
         }
-        if norm2 > 0.0 {
-            self.shortest = self.shortest.min(term.rhs / norm2.sqrt());
-        } else if term.rhs > 0.0 {
-            self.impossible = true;
-        }
         self.cuts[i].push(Held { y, term, norm2, alpha: 0.0, idle: 0 });
         Ok(true)
     }
 
     /// Example i's share of the gap at w, where its H is `h`:
-    /// linear `U h - sum a v`, quadratic `h^2 / 2r + r S^2 / 2 - sum a v`, hard `- sum a v`, with `v = rhs - <w, lhs>`.
+    /// linear `U h - sum a v`, quadratic `h^2 / 2r + r S^2 / 2 - sum a v`, with `v = rhs - <w, lhs>`.
     pub(super) fn gap_at(&mut self, i: usize, h: f64) -> Result<f64> {
         if self.problem.weight(i) == 0.0 {
             return Ok(0.0);
@@ -157,49 +128,28 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         let own = &self.cuts[i];
         let inner: f64 = own.iter().zip(&self.values).map(|(cut, v)| cut.alpha * v).sum();
         let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
-        match self.problem.formulation().penalty {
-            Penalty::Linear => cap * h - inner,
-            Penalty::Quadratic => 0.5 * (h * h / ridge + ridge * sum * sum) - inner,
-            Penalty::Hard => -inner,
-        }
-    }
-
-    /// Takes note of the share of its margin that a constraint lacks (hard margin).
-    pub(super) fn note_lack(&mut self, share: f64) {
-        self.lack = self.lack.max(share);
-    }
-
-    /// Hard margin: what the noted lack adds to the gap, `|w|^2 / 2 (1 / (1 - v)^2 - 1)`; and forgets it.
-    pub(super) fn gap_of_lack(&mut self) -> f64 {
-        let kept = 1.0 - std::mem::take(&mut self.lack);
-        if !self.is_hard() {
-            return 0.0;
-        }
-        let half_norm2 = 0.5 * dot(self.w.as_slice(), self.w.as_slice());
-        if kept > 0.0 { half_norm2 * (1.0 / (kept * kept) - 1.0) } else { f64::INFINITY }
+        if self.is_quadratic() { 0.5 * (h * h / ridge + ridge * sum * sum) - inner } else { cap * h - inner }
     }
 
     /// Pair steps within example i until its gap is a tenth of what it was. Returns what it was.
     pub(super) fn solve_own(&mut self, i: usize) -> Result<f64> {
         const STEPS: usize = 10;
         let Limits { cap, ridge } = self.limits(i);
-        let mut first = None;
-        for _ in 0..STEPS {
+        let mut first = f64::INFINITY;
+        for step in 0..STEPS {
             self.look(i)?;
             let h = self.values.iter().copied().fold(0.0, f64::max);
             let gap = self.gap_of(i, h);
-            if first.is_none() && self.is_hard() {
-                let share = self.cuts[i].iter().zip(&self.values).map(|(cut, v)| v / cut.term.rhs);
-                self.lack = share.filter(|s| s.is_finite()).fold(self.lack, f64::max);
-            }
-            if gap <= 0.1 * *first.get_or_insert(gap) && !self.is_hard() && first != Some(gap) {
+            if step == 0 {
+                first = gap;
+            } else if gap <= 0.1 * first {
                 break;
             }
             if !self.pair_step(i, cap, ridge)? {
                 break;
             }
         }
-        Ok(first.unwrap_or(0.0))
+        Ok(first)
     }
 
     /// One step between the cut (or unused cap) with the largest gradient and the one with the smallest that has
@@ -251,11 +201,8 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
 
     /// Passes of block steps over all examples with cuts, in random order, until their gaps sum to at most `tolerance`.
     /// Between full passes only the examples that contribute are visited.
-    pub(super) fn solve(&mut self, tolerance: f64) -> Result<Outcome> {
+    pub(super) fn solve(&mut self, tolerance: f64) -> Result<()> {
         const PASSES: usize = 300;
-        if self.is_hard() && self.impossible {
-            return Ok(Outcome::Unbounded);
-        }
         let mut order = std::mem::take(&mut self.order);
         let small = 0.3 * tolerance / order.len().max(1) as f64;
         let mut active = order.len();
@@ -266,15 +213,10 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             for at in 0..active {
                 let own = self.solve_own(order[at] as usize)?;
                 gap += own;
-                if own > small || self.is_hard() {
+                if own > small {
                     order.swap(at, kept);
                     kept += 1;
                 }
-            }
-            gap += self.gap_of_lack();
-            if self.is_hard() && self.is_inseparable() {
-                self.order = order;
-                return Ok(Outcome::Unbounded);
             }
             match (gap <= tolerance, full) {
                 (true, true) => break,
@@ -288,14 +230,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             }
         }
         self.order = order;
-        Ok(Outcome::Solved)
-    }
-
-    /// Every separating w has `|w| >= sum a rhs / |sum a lhs|`: is that absurdly long?
-    fn is_inseparable(&self) -> bool {
-        let norm = dot(self.w.as_slice(), self.w.as_slice()).sqrt();
-        let rhs: f64 = self.cuts.iter().flatten().map(|cut| cut.alpha * cut.term.rhs).sum();
-        rhs > INSEPARABLE * self.shortest * norm
+        Ok(())
     }
 
     /// The dual value: a lower bound of P.

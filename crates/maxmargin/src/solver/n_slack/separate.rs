@@ -1,0 +1,112 @@
+//! The hard margin: `min 1/2 |w|^2` subject to every cut, no slack (Tsochantaridis, Hofmann, Joachims, Altun 2004,
+//! SVM0).
+//!
+//! Without slack no cap ties an example's cuts together, so they all go into one group of the dual QP, which also proves
+//! where the data cannot be separated. Each round asks the oracle for all examples and adds the cuts that lack most.
+
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::parallel::{Pool, ranges};
+use crate::problem::{OracleScratch, Problem};
+use crate::qp::{Cut, Outcome, Qp};
+use crate::solver::course::{Course, Tightening};
+use crate::solver::{Settings, Status};
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// The dual QP keeps a matrix over the cuts; beyond so many they are replaced by aggregates.
+const MAX_CUTS: usize = 3000;
+
+/// So many rounds without progress at the QP's precision, and the rest is rounding.
+const STALLED_ROUNDS: u32 = 20;
+
+/// A violated constraint: the share of its margin that it lacks, its example, its output.
+struct Lacking<Y> {
+    share: f64,
+    example: usize,
+    y: Y,
+}
+
+pub(super) fn separate<T: Task>(
+    problem: &Problem<'_, T>,
+    settings: &Settings,
+    (batch, idle_rounds): (usize, u32),
+    pool: &Pool,
+    course: &mut Course<'_>,
+) -> Result<Status> {
+    let d = problem.dimension();
+    let mut qp = Qp::new(d, vec![f64::INFINITY]);
+    let mut w = settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d));
+    let mut lhs = vec![0.0; d];
+    let mut tightening = Tightening::default();
+    let mut stalled = 0;
+    loop {
+        let before = course.gap();
+        let mut found = course.in_oracle(|| violated(problem, pool, &w))?;
+        course.oracle_calls += problem.len() as u64;
+        let primal = course.offer_exact(problem, &w, pool)?;
+        if let ControlFlow::Break(status) = course.end_round(Some(primal)) {
+            return Ok(status);
+        }
+        // The worst first; of equals the earlier example, so that runs agree.
+        found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.example.cmp(&b.example)));
+        for lacking in found.iter().take(batch) {
+            push(problem, &mut qp, lacking, &mut lhs, pool)?;
+        }
+        let tolerance = tightening.of(0.1 * course.relative_target() * course.dual);
+        let value = qp.value();
+        let outcome = course.in_qp(|| qp.solve(tolerance));
+        tightening.after(qp.value() - value, tolerance);
+        course.bound(qp.value());
+        if outcome == Outcome::Unbounded {
+            return Ok(Status::Infeasible);
+        }
+        qp.weights_into(w.as_mut_slice());
+        qp.drop_inactive(idle_rounds);
+        qp.shrink_to(MAX_CUTS);
+        (course.working_set, course.support) = (qp.len(), qp.active());
+        stalled = if course.gap() < before || outcome != Outcome::Stalled { 0 } else { stalled + 1 };
+        if stalled >= STALLED_ROUNDS {
+            return Ok(Status::Stalled);
+        }
+    }
+}
+
+/// The oracle's answers at w that are violated.
+fn violated<T: Task>(problem: &Problem<'_, T>, pool: &Pool, w: &Weights) -> Result<Vec<Lacking<T::Output>>> {
+    const PARTS: usize = 64;
+    let parts = pool.map(ranges(problem.len(), PARTS), |range| {
+        let mut scratch = OracleScratch::default();
+        let mut found = Vec::new();
+        for example in range.filter(|&i| problem.weight(i) > 0.0) {
+            let h = problem.oracle(example, w, &mut scratch)?;
+            if h > 0.0 {
+                let rhs = problem.term(problem.task().loss(problem.truth(example), &scratch.y)).rhs;
+                found.push(Lacking { share: h / rhs, example, y: scratch.y.clone() });
+            }
+        }
+        Ok(found)
+    });
+    let mut found = Vec::new();
+    for part in parts {
+        found.append(&mut part?);
+    }
+    Ok(found)
+}
+
+fn push<T: Task>(
+    problem: &Problem<'_, T>,
+    qp: &mut Qp,
+    lacking: &Lacking<T::Output>,
+    lhs: &mut [f64],
+    pool: &Pool,
+) -> Result<()> {
+    let i = lacking.example;
+    let term = problem.term(problem.task().loss(problem.truth(i), &lacking.y));
+    lhs.fill(0.0);
+    problem.emit(i, &lacking.y, term.factor, &mut crate::features::Accumulate { sum: lhs, factor: 1.0 })?;
+    // In f64: opposite cuts must cancel to the last digit to be told as a contradiction.
+    qp.push(0, Cut::from_dense(lhs, term.rhs, 0.0, -1.0), pool);
+    Ok(())
+}
