@@ -222,7 +222,7 @@ mod tests {
     use crate::parallel::Pool;
 
     fn labelled(labels: &[&str]) -> Labelled {
-        let text: String = labels.iter().map(|label| format!("{label} 1:1\n")).collect();
+        let text = labels.join(" 1:1\n") + " 1:1\n";
         read(Input::new("t", text.as_bytes()).unwrap(), LabelRule::Required, &Pool::new(1).unwrap()).unwrap()
     }
 

@@ -98,7 +98,10 @@ impl Solver for CuttingPlane {
     }
 }
 
-/// Outputs kept per example where the oracle is dearer than a look at them.
+/// All outputs of all examples are kept as lines up to this number, 1 GB of them; beyond it a cache holds a few.
+const MAX_LINES: usize = 1 << 26;
+
+/// Outputs kept per example where the oracle is dearer than a look at them, or there are too many for all.
 const DEFAULT_CACHE: u16 = 10;
 
 /// The line search looks first at so many usual steps.
@@ -114,6 +117,7 @@ const CACHED_SHARE: f64 = 0.1;
 const STALLED_ROUNDS: u32 = 20;
 
 /// What is known of P at the centre.
+#[derive(Clone, Copy)]
 enum Primal {
     /// Some outputs were not looked at.
     Unknown,
@@ -150,11 +154,10 @@ struct Run<'p, 'a, T: Task> {
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn new(solver: &'p CuttingPlane, problem: &'p Problem<'a, T>, pool: &'p Pool, start: Option<&Weights>) -> Self {
-        let listed = problem.task().listed().is_some();
+        let listed = problem.task().listed().is_some_and(|l| l.count() * problem.len() <= MAX_LINES);
         let keep = match solver.cache {
-            None if listed => Keep::All,
+            None | Some(0) if listed => Keep::All,
             None => Keep::Last(DEFAULT_CACHE),
-            Some(0) if listed => Keep::All,
             Some(0) => Keep::Nothing,
             Some(f) => Keep::Last(f),
         };
@@ -164,7 +167,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let mut parts = Vec::new();
         let mut group_of_part = Vec::new();
         for (g, group) in groups.iter().enumerate() {
-            for part in ranges(group.len(), parts_of_a_group(solver.groups, d)) {
+            for part in ranges(group.len(), parts_of_a_group(group.len(), d)) {
                 let range = group.start + part.start..group.start + part.end;
                 parts.push(Lines::new(problem, range, keep));
                 group_of_part.push(g);

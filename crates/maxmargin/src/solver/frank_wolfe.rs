@@ -42,7 +42,7 @@ impl Solver for FrankWolfe {
         let mut course = Course::new(problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
         let (n, d, c) = (problem.len(), problem.dimension(), problem.formulation().c);
-        let mut parts: Vec<_> = ranges(n, parts_of_a_group(1, d))
+        let mut parts: Vec<_> = ranges(n, parts_of_a_group(n, d))
             .into_iter()
             .map(|range| Lines::new(problem, range, Keep::Nothing))
             .collect();
@@ -62,7 +62,9 @@ impl Solver for FrankWolfe {
             let primal = 0.5 * dot(at.as_slice(), at.as_slice()) + c / n as f64 * slack;
             course.offer(&at, primal);
             let l_s = c * mean_cut(parts.iter().map(Lines::lhs).zip(&sums), n, &mut corner);
-            corner.iter_mut().for_each(|x| *x *= c);
+            for x in &mut corner {
+                *x *= c;
+            }
 
             let norm2 = dot(w.as_slice(), w.as_slice());
             let inner = dot(w.as_slice(), &corner);

@@ -109,7 +109,9 @@ pub(super) fn minimum(
         })
     });
     let mut end = total;
-    at_end.iter().for_each(|sum| end.add(factor, sum));
+    for sum in &at_end {
+        end.add(factor, sum);
+    }
     let mut high_slope = end.slope(high);
     if high_slope < 0.0 {
         return Minimum { t: high, value: end.at(high), beyond: true };
@@ -130,7 +132,9 @@ pub(super) fn minimum(
         last_width = width;
         let splits = pool.map(breaks.iter_mut().collect(), |breaks| split(breaks, t));
         let mut there = total;
-        splits.iter().for_each(|(_, sum)| there.add(factor, sum));
+        for (_, sum) in &splits {
+            there.add(factor, sum);
+        }
         let falls = there.slope(t) < 0.0;
         breaks = breaks
             .into_iter()

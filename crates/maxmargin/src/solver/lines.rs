@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::features::Accumulate;
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::sparse::axpy;
-use crate::task::Task;
+use crate::task::{Listed, Task};
 use crate::weights::Weights;
 
 /// The truth's line, which is zero everywhere.
@@ -66,7 +66,7 @@ pub(super) struct Lines<'p, 'a, T: Task> {
 impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
     pub(super) fn new(problem: &'p Problem<'a, T>, range: Range<usize>, keep: Keep) -> Self {
         let (stride, cache) = match keep {
-            Keep::All => (problem.task().listed().map_or(0, |l| l.count()), None),
+            Keep::All => (problem.task().listed().map_or(0, Listed::count), None),
             Keep::Last(capacity) => (usize::from(capacity), Some(Cache::new(range.len(), capacity))),
             Keep::Nothing => (0, None),
         };
@@ -165,22 +165,22 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
         // A line takes over before `high` where it is above the present one there.
         while value + slope * (high - from) < highest {
             let present = value + slope * (high - from);
-            let mut next = (f64::INFINITY, 0.0, value);
-            let truth_takes_over = present < 0.0;
-            if truth_takes_over && slope < 0.0 {
-                next = (from - value / slope, 0.0, 0.0);
+            let mut next = (f64::INFINITY, slope);
+            if present < 0.0 && slope < 0.0 {
+                // the truth's line
+                next = (from - value / slope, 0.0);
             }
             for line in 0..center.len() {
                 let steeper = ahead[line] - center[line];
                 if self.row[line] > present && steeper > slope {
                     let crossing = from + (value - at(line, from)) / (steeper - slope);
                     if crossing < next.0 || (crossing == next.0 && steeper > next.1) {
-                        next = (crossing, steeper, at(line, crossing));
+                        next = (crossing, steeper);
                     }
                 }
             }
             // Rounding: at most at the end, never backwards.
-            if !(next.1 > slope) || next.0 > high {
+            if next.1 <= slope || next.0 > high {
                 break;
             }
             let crossing = next.0.max(from);
@@ -327,10 +327,11 @@ pub(super) fn mean_cut<'l>(
     rhs
 }
 
-/// How many partitions a group of examples is cut into: enough to keep threads busy, few enough for their dense sums
-/// to fit.
-pub(super) fn parts_of_a_group(groups: usize, dimension: usize) -> usize {
+/// How many partitions a group of `examples` examples is cut into: enough to keep threads busy, few enough for their
+/// dense sums to fit and to cost little beside the examples.
+pub(super) fn parts_of_a_group(examples: usize, dimension: usize) -> usize {
     const PARTS: usize = 32;
+    const EXAMPLES: usize = 1024;
     const SUMS: usize = 1 << 23;
-    (SUMS / dimension.max(1)).clamp(2, PARTS).div_ceil(groups)
+    (examples / EXAMPLES).min(SUMS / dimension.max(1)).clamp(1, PARTS)
 }

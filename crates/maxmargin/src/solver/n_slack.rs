@@ -87,7 +87,7 @@ impl Solver for NSlack {
             separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?
         } else {
             let mut dual = Dual::new(problem, settings.seed);
-            self.start(problem, settings, &pool, &mut dual, &mut course)?;
+            start(problem, settings, &pool, &mut dual, &mut course)?;
             self.sweeps(problem, &pool, &mut dual, &mut course)?
         };
         Ok(course.finish(self.name(), status))
@@ -101,32 +101,6 @@ impl NSlack {
             Update::Batch(batch) => batch,
             Update::OwnCuts => SIDE_BY_SIDE,
         }
-    }
-
-    /// Something to return however early training is stopped: P at the start. Where the user says where to start, the
-    /// first cuts are taken there; the dual begins at 0 all the same, for its value must be a bound.
-    fn start<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        pool: &Pool,
-        dual: &mut Dual<'_, '_, T>,
-        course: &mut Course<'_>,
-    ) -> Result<()> {
-        let Some(start) = &settings.warm_start else {
-            course.offer_exact(problem, &dual.w, pool)?;
-            return Ok(());
-        };
-        course.offer_exact(problem, start, pool)?;
-        let mut scratch = OracleScratch::default();
-        for i in 0..problem.len() {
-            if problem.oracle(i, start, &mut scratch)? > 0.0 && problem.weight(i) > 0.0 {
-                dual.add(i, scratch.y.clone())?;
-            }
-        }
-        course.oracle_calls += problem.len() as u64;
-        let tolerance = 0.1 * course.primal;
-        course.in_qp(|| dual.solve(tolerance))
     }
 
     /// Sweeps over the examples until the certificate is good enough.
@@ -143,7 +117,13 @@ impl NSlack {
             let tolerance = 0.1 * last_estimate.min(course.gap()).max(course.target());
             let (added, estimate) = match self.sweep(problem, pool, dual, course, tolerance)? {
                 ControlFlow::Continue(seen) => seen,
-                ControlFlow::Break(status) => return Ok(status),
+                ControlFlow::Break(status) => {
+                    // The best so far may be from long ago.
+                    dual.rebuild()?;
+                    course.bound(dual.value());
+                    course.offer_exact(problem, &dual.w, pool)?;
+                    return Ok(status);
+                }
             };
             last_estimate = estimate;
             let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
@@ -214,6 +194,31 @@ impl NSlack {
         }
         Ok(ControlFlow::Continue((added, estimate)))
     }
+}
+
+/// Something to return however early training is stopped: P at the start. Where the user says where to start, the
+/// first cuts are taken there; the dual begins at 0 all the same, for its value must be a bound.
+fn start<T: Task>(
+    problem: &Problem<'_, T>,
+    settings: &Settings,
+    pool: &Pool,
+    dual: &mut Dual<'_, '_, T>,
+    course: &mut Course<'_>,
+) -> Result<()> {
+    let Some(start) = &settings.warm_start else {
+        course.offer_exact(problem, &dual.w, pool)?;
+        return Ok(());
+    };
+    course.offer_exact(problem, start, pool)?;
+    let mut scratch = OracleScratch::default();
+    for i in 0..problem.len() {
+        if problem.oracle(i, start, &mut scratch)? > 0.0 && problem.weight(i) > 0.0 {
+            dual.add(i, scratch.y.clone())?;
+        }
+    }
+    course.oracle_calls += problem.len() as u64;
+    let tolerance = 0.1 * course.primal;
+    course.in_qp(|| dual.solve(tolerance))
 }
 
 /// The oracle's answers for some examples at the dual's w, side by side.
