@@ -124,11 +124,5 @@ pub(crate) fn fitted(model: &Model, args: &Args, data: &Data) -> Result<Weights>
     if model.bias != bias {
         return refuse(format!("its constant feature (--bias) is {}, here it is {bias}", model.bias));
     }
-    let slots = model.slots();
-    let missing = (data.features - model.features) as usize * slots;
-    let mut rows = model.weights.as_slice().to_vec();
-    let constant = rows.split_off(model.features as usize * slots);
-    rows.resize(rows.len() + missing, 0.0);
-    rows.extend(constant);
-    Ok(Weights::from(rows))
+    Ok(model.weights_over(data.features))
 }

@@ -174,12 +174,12 @@ fn options_exist_and_are_told() {
     let mut exist = BTreeSet::from(["--help".to_owned(), "--version".to_owned()]);
     for command in COMMANDS {
         let of_command = options(&help(command));
-        let untold: Vec<_> = of_command.iter().filter(|option| !told.contains(*option) && *option != "--help").collect();
+        let untold: Vec<_> =
+            of_command.iter().filter(|option| !told.contains(*option) && *option != "--help").collect();
         assert!(untold.is_empty(), "options of {command} that the README does not mention: {untold:?}");
         exist.extend(of_command);
     }
-    let strange: Vec<_> =
-        told.iter().filter(|o| !exist.contains(*o) && !OF_OTHERS.contains(&o.as_str())).collect();
+    let strange: Vec<_> = told.iter().filter(|o| !exist.contains(*o) && !OF_OTHERS.contains(&o.as_str())).collect();
     assert!(strange.is_empty(), "options in the README that do not exist: {strange:?}");
 }
 
@@ -199,10 +199,10 @@ fn the_test_reads_as_it_should() {
     assert_eq!(pattern("gap   -1.5e-7, 1,347 of n2 2:+0.5 (3)"), "gap #, # of n2 #:# (#)");
     let text = "a\n```console\n$ maxmargin x | head\n1\n$ make test\n2\n$ cat y\n```\n";
     let found = sessions(text);
-    assert_eq!(found.iter().map(|s| (s.command, s.shown.len())).collect::<Vec<_>>(), [
-        ("maxmargin x | head", 1),
-        ("cat y", 0)
-    ]);
+    assert_eq!(
+        found.iter().map(|s| (s.command, s.shown.len())).collect::<Vec<_>>(),
+        [("maxmargin x | head", 1), ("cat y", 0)]
+    );
     let found: Vec<String> = options("`--a-b`, --c=1 --- x--y --d.").into_iter().collect();
     assert_eq!(found, ["--a-b", "--c", "--d"]);
 }

@@ -234,6 +234,20 @@ impl Model {
         file::read(Path::new("memory"), bytes)
     }
 
+    /// The weights laid out over `features` input features, zeros for those that the model does not know: where a warm
+    /// start on wider data begins.
+    ///
+    /// # Panics
+    /// If the model has more features than that.
+    pub fn weights_over(&self, features: u32) -> Weights {
+        assert!(features >= self.features, "the model has {} features", self.features);
+        let mut rows = self.weights.as_slice().to_vec();
+        let constant = rows.split_off(self.features as usize * self.slots());
+        rows.resize(features as usize * self.slots(), 0.0);
+        rows.extend(constant);
+        Weights::from(rows)
+    }
+
     /// What predicts with this model, which must be [valid](Self::check).
     pub fn predictor(&self) -> Predictor<'_> {
         debug_assert!(self.check().is_ok());

@@ -5,7 +5,7 @@
 //! byte-order mark may stand before the first line.
 //!
 //! [`read`] takes a whole input, on all threads of a pool; [`Stream`] goes through one in batches, in constant
-//! memory; [`write`] writes an example.
+//! memory; [`write()`] writes an example.
 
 mod line;
 mod pieces;

@@ -105,7 +105,7 @@ const MAX_LINES: usize = 1 << 26;
 const DEFAULT_CACHE: u16 = 10;
 
 /// The line search looks first at so many usual steps.
-const SEARCHED: f64 = 4.0;
+const SEARCHED: f64 = 2.0;
 
 /// The line search looks up to this multiple of the way to the QP's point.
 const FARTHEST: f64 = 16.0;

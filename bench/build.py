@@ -1,0 +1,26 @@
+"""Building what is measured, and the environment of the peers."""
+
+import subprocess
+import sys
+
+from measure import ROOT, TARGET, run, say
+
+PEERS = ["liblinear-official", "scikit-learn"]
+
+
+def release():
+    """The program as users get it."""
+    say("== cargo build --release")
+    if subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=ROOT).returncode != 0:
+        sys.exit("bench/run: the program does not build")
+
+
+def peers_python():
+    """A Python that has the peers, in the build folder."""
+    folder = TARGET / "bench-venv"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        say(f"   making {folder.relative_to(ROOT)} with {', '.join(PEERS)}")
+        run([sys.executable, "-m", "venv", folder])
+    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS])
+    return python

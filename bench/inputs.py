@@ -1,0 +1,92 @@
+"""The data sets, decompressed and cut to size in the build folder."""
+
+import gzip
+import itertools
+import os
+import shutil
+from pathlib import Path
+
+from measure import PROGRAM, ROOT, TARGET, run, say
+
+QUICK_DIVISOR = 16
+GENERATED_EXAMPLES = 400_000
+
+
+class MissingData(Exception):
+    """A data set is not on this machine."""
+
+
+class Inputs:
+    """`quick` stands every data set's first sixteenth for the whole."""
+
+    def __init__(self, quick):
+        self.quick = quick
+        self.source = Path(os.environ.get("MAXMARGIN_DATA", ROOT.parent / "shared" / "data")).resolve()
+        self.folder = TARGET / "bench-data"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.made = set()
+
+    def packed(self, name):
+        """The file as it was published, such as multiclass/covertype.train.gz."""
+        path = self.source / f"{name}.gz"
+        if not path.is_file():
+            raise MissingData(f"{path} does not exist (MAXMARGIN_DATA names the folder of data sets)")
+        return path
+
+    def unpacked(self, name):
+        """All of it, as plain text."""
+        packed = self.packed(name)
+        return self._make(Path(name).name, lambda out: shutil.copyfileobj(gzip.open(packed), out, 1 << 20))
+
+    def plain(self, name, divisor=1):
+        """The first n / divisor lines, as plain text."""
+        whole = self.unpacked(name)
+        divisor *= QUICK_DIVISOR if self.quick else 1
+        return whole if divisor == 1 else self._make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
+
+    def zstd(self, name):
+        """The plain text compressed with zstd, or None where that program is missing."""
+        plain = self.plain(name)
+        if shutil.which("zstd") is None:
+            return None
+        packed = plain.with_name(f"{plain.name}.zst")
+        run(["zstd", "--quiet", "--force", plain, "-o", packed])
+        return packed
+
+    def gzip(self, name):
+        """What `plain` gives, compressed with gzip."""
+        if not self.quick:
+            return self.packed(name)
+        plain = self.plain(name)
+        return self._make(f"{plain.name}.gz", lambda out: out.write(gzip.compress(plain.read_bytes())))
+
+    def generated(self, command):
+        """A problem whose pass takes over 100 ms, made by `command`, which runs the program."""
+        examples = GENERATED_EXAMPLES // (QUICK_DIVISOR if self.quick else 1)
+        path = self.folder / f"generated.{examples}"
+        sizes = ["--examples", examples, "--features", 200, "--classes", 20, "--nonzeros", 40, "--noise", 0.1, "--seed", 1]
+        command(PROGRAM, "generate", "multiclass", *sizes, "-o", path)
+        return path
+
+    def _make(self, name, write):
+        """The file of that name in the build folder, written once a run: an older one may come from other data."""
+        path = self.folder / name
+        if path not in self.made:
+            say(f"   making {path.relative_to(ROOT)}")
+            with path.open("wb") as out:
+                write(out)
+            self.made.add(path)
+        return path
+
+
+def copy_head(path, divisor, out):
+    with path.open("rb") as lines:
+        count = sum(1 for _ in lines) // divisor
+        lines.seek(0)
+        out.writelines(itertools.islice(lines, count))
+
+
+def nonzeros(path):
+    """Number of INDEX:VALUE tokens."""
+    with path.open("rb") as text:
+        return sum(block.count(b":") for block in iter(lambda: text.read(1 << 20), b""))
