@@ -136,7 +136,10 @@ pub(crate) fn status(status: Status) -> &'static str {
 pub(crate) fn certificate(model: &Model) -> String {
     let training = &model.summary;
     let scale = if model.formulation.penalty == Penalty::Hard { training.primal } else { training.c };
-    let gap = format!("gap {}, asked for {}", number(training.gap), number(training.epsilon * scale));
+    // As a share too: a gap that is small beside C may be large beside P.
+    let share = 100.0 * training.gap / training.primal.max(f64::MIN_POSITIVE);
+    let asked = number(training.epsilon * scale);
+    let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
     match training.certificate {
         Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
         Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
