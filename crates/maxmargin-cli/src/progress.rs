@@ -142,6 +142,9 @@ fn line(state: &State, bytes_read: u64) -> Option<String> {
         State::Training { start, last: None, .. } => {
             format!("training: first round, {}", duration(start.elapsed().as_secs_f64()))
         }
+        State::Training { start, last: Some(p), .. } if p.round == 0 => {
+            format!("training: a start from a sample, {}", duration(start.elapsed().as_secs_f64()))
+        }
         State::Training { start, last: Some(p), forecast } => {
             let now = start.elapsed().as_secs_f64();
             let gap = p.gap.map_or("gap not known yet".to_owned(), |gap| format!("gap {}", number(gap)));

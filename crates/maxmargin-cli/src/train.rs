@@ -80,7 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     display.training();
     let mut watch = |progress: &Progress| {
         display.round(progress);
-        if let Some(log) = &mut log {
+        // Rounds on a sample, for a start, say nothing of the problem itself.
+        if let Some(log) = log.as_mut().filter(|_| progress.round > 0) {
             log.add(progress);
         }
         if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

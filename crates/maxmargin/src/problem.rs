@@ -103,6 +103,8 @@ pub struct Problem<'a, T: Task> {
     outputs: &'a [T::Output],
     weights: Option<&'a [f64]>,
     formulation: Formulation,
+    /// Every so manieth example counts.
+    step: usize,
 }
 
 impl<'a, T: Task> Problem<'a, T> {
@@ -152,12 +154,23 @@ impl<'a, T: Task> Problem<'a, T> {
         if formulation.penalty == Penalty::Hard && formulation.rescaling == Rescaling::Margin {
             check_errors_cost(task, outputs)?;
         }
-        Ok(Self { task, inputs, outputs, weights, formulation })
+        Ok(Self { task, inputs, outputs, weights, formulation, step: 1 })
     }
 
     /// Number of examples n.
     pub fn len(&self) -> usize {
-        self.inputs.len()
+        self.inputs.len().div_ceil(self.step)
+    }
+
+    /// The same problem on every `step`-th example only, with the same C on the mean of fewer slacks: its solution is
+    /// near that of the whole.
+    ///
+    /// # Panics
+    /// If `step` is 0.
+    #[must_use]
+    pub fn every(&self, step: usize) -> Self {
+        assert!(step > 0, "a step of at least 1");
+        Self { step: self.step * step, ..*self }
     }
 
     /// Never true: a problem has at least one example.
@@ -177,17 +190,17 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Input of example i.
     pub fn input(&self, i: usize) -> T::Input<'a> {
-        self.inputs[i]
+        self.inputs[i * self.step]
     }
 
     /// Correct output of example i.
     pub fn truth(&self, i: usize) -> &'a T::Output {
-        &self.outputs[i]
+        &self.outputs[i * self.step]
     }
 
     /// c_i, the weight of example i.
     pub fn weight(&self, i: usize) -> f64 {
-        self.weights.map_or(1.0, |c| c[i])
+        self.weights.map_or(1.0, |c| c[i * self.step])
     }
 
     /// C and the choices.
@@ -221,8 +234,8 @@ impl<'a, T: Task> Problem<'a, T> {
     /// If the task does not list its outputs.
     pub fn violations(&self, i: usize, w: &Weights, values: &mut [f64]) {
         let listed = self.task.listed().expect("a task that lists its outputs");
-        let truth = &self.outputs[i];
-        listed.scores(w, self.inputs[i], values);
+        let truth = self.truth(i);
+        listed.scores(w, self.input(i), values);
         let at = listed.index(truth);
         let at_truth = values[at];
         let losses = listed.losses(truth);
@@ -245,7 +258,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// The separation oracle: `argmax_y H` of example i, left in `scratch.y`; returns H, zero for the truth.
     pub fn oracle(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
-        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let (x, truth) = (self.input(i), self.truth(i));
         let value = if let Some(listed) = self.task.listed() {
             let mut scores = std::mem::take(&mut scratch.scores);
             scores.resize(listed.count(), 0.0);
@@ -271,7 +284,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// `H` of the output y of example i.
     pub fn violation(&self, i: usize, w: &Weights, y: &T::Output) -> Result<f64> {
-        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let (x, truth) = (self.input(i), self.truth(i));
         if y == truth {
             return Ok(0.0);
         }
@@ -296,10 +309,10 @@ impl<'a, T: Task> Problem<'a, T> {
             }
             return Ok(());
         }
-        let at_truth = self.task.score(w, self.inputs[i], &self.outputs[i])?;
+        let at_truth = self.task.score(w, self.input(i), self.truth(i))?;
         for (value, y) in values.iter_mut().zip(outputs) {
-            let margin = at_truth - self.task.score(w, self.inputs[i], y)?;
-            *value = self.term(self.task.loss(&self.outputs[i], y)).violation(margin);
+            let margin = at_truth - self.task.score(w, self.input(i), y)?;
+            *value = self.term(self.task.loss(self.truth(i), y)).violation(margin);
         }
         Ok(())
     }
@@ -309,7 +322,7 @@ impl<'a, T: Task> Problem<'a, T> {
     /// loss counts). Finds points of the hull only, so what it returns is a lower bound of H.
     fn search_slack(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
         const TRIES: usize = 25;
-        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let (x, truth) = (self.input(i), self.truth(i));
         let at_truth = self.task.score(w, x, truth)?;
         let power = if self.formulation.penalty == Penalty::Quadratic { 0.5 } else { 1.0 };
         scratch.y.clone_from(truth);
@@ -347,8 +360,8 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Emits `factor * dpsi_i(y)`.
     pub fn emit(&self, i: usize, y: &T::Output, factor: f64, sink: &mut impl Sink) -> Result<()> {
-        self.task.features(self.inputs[i], &self.outputs[i], &mut Scaled { sink: &mut *sink, factor })?;
-        self.task.features(self.inputs[i], y, &mut Scaled { sink, factor: -factor })
+        self.task.features(self.input(i), self.truth(i), &mut Scaled { sink: &mut *sink, factor })?;
+        self.task.features(self.input(i), y, &mut Scaled { sink, factor: -factor })
     }
 
     /// How one example's H enters the sum: H or H^2/2.
@@ -382,7 +395,7 @@ impl<'a, T: Task> Problem<'a, T> {
     }
 
     fn shortfall(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
-        let (x, truth) = (self.inputs[i], &self.outputs[i]);
+        let (x, truth) = (self.input(i), self.truth(i));
         if self.weight(i) == 0.0 {
             return Ok(0.0);
         }
@@ -437,8 +450,8 @@ impl<'a, T: Task> Problem<'a, T> {
         let sum = self.over_parts(
             pool,
             |i, scratch| {
-                self.task.argmax(w, self.inputs[i], None, &mut scratch.task, &mut scratch.y)?;
-                Ok(self.task.loss(&self.outputs[i], &scratch.y))
+                self.task.argmax(w, self.input(i), None, &mut scratch.task, &mut scratch.y)?;
+                Ok(self.task.loss(self.truth(i), &scratch.y))
             },
             |a, b| a + b,
         )?;

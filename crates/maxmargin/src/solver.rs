@@ -52,7 +52,7 @@ impl Default for Settings {
 /// The state of training after a round.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Progress {
-    /// Rounds so far.
+    /// Rounds so far; 0 while a sample of the data is solved for a start, whose values are none of the problem's.
     pub round: u64,
     /// Seconds since training began.
     pub seconds: f64,
@@ -64,7 +64,7 @@ pub struct Progress {
     pub cache_hits: u64,
     /// P at this round's point; None where no exact pass has been made in this round.
     pub primal: Option<f64>,
-    /// The lower bound.
+    /// The lower bound; None while a sample is solved.
     pub dual: Option<f64>,
     /// Best primal value so far less the bound; None where no exact pass has been made in this round.
     pub gap: Option<f64>,

@@ -34,6 +34,51 @@ fn noisy(seed: u64, n: usize) -> (SparseMatrix, Vec<u32>, Multiclass) {
     (draw.matrix(n, 4), draw.labels(n, 3), Multiclass::new(4, draw.costs(3)))
 }
 
+/// Many examples: a sample leads near the solution first. The answer is as good and as repeatable as without, the sample's
+/// rounds are told as such, and who stops training there gets weights with a true P.
+#[test]
+fn a_sample_leads_the_way() {
+    const N: usize = 70_000;
+    let mut draw = Draw(7);
+    let (x, task) = (draw.matrix(N, 4), Multiclass::new(4, Costs::zero_one(3)));
+    let y: Vec<u32> = (0..N)
+        .map(|i| {
+            let first = x.row(i).values().first().copied().unwrap_or(0.0);
+            if draw.unit() < 0.1 { draw.below(3) as u32 } else { u32::from(first > 0.2) + u32::from(first > -0.3) }
+        })
+        .collect();
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, formulation(1e3, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let solve = |threads, placement| {
+        let (mut on_sample, mut on_all) = (0, 0);
+        let mut watch = |p: &Progress| {
+            let (is_sample, values) = (p.round == 0, (p.primal, p.dual, p.gap));
+            *(if is_sample { &mut on_sample } else { &mut on_all }) += 1;
+            assert!(!is_sample || (values == (None, None, None) && on_all == 0), "{p:?}");
+            ControlFlow::Continue(())
+        };
+        let settings = Settings { threads, ..to_relative_gap(1e-3) };
+        let solution =
+            CuttingPlane { placement, ..CuttingPlane::default() }.solve(&problem, &settings, &mut watch).unwrap();
+        assert_eq!((solution.report.status, solution.report.rounds), (Status::Converged, on_all));
+        (solution, on_sample)
+    };
+    let (one, on_sample) = solve(1, Placement::LineSearch);
+    let (two, _) = solve(2, Placement::LineSearch);
+    let (plain, none) = solve(1, Placement::QpPoint);
+    assert!(on_sample > 0 && none == 0);
+    assert_eq!(one.weights, two.weights);
+    assert!(one.report.dual <= plain.report.primal && plain.report.dual <= one.report.primal);
+    let exact = problem.objective(&one.weights, &Pool::new(1).unwrap()).unwrap();
+    assert!((exact / one.report.primal - 1.0).abs() < 1e-9);
+
+    let stopped =
+        CuttingPlane::default().solve(&problem, &to_relative_gap(1e-3), &mut |_: &Progress| ControlFlow::Break(()));
+    let stopped = stopped.unwrap();
+    assert_eq!((stopped.report.status, stopped.weights.len()), (Status::Interrupted, 12));
+    assert!(stopped.report.primal.is_finite());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 

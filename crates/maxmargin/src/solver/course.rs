@@ -150,6 +150,28 @@ impl<'o> Course<'o> {
         self.oracle_calls as f64 / self.examples as f64
     }
 
+    /// Passes on that training goes on, on a sample of the data, and whether it shall stop.
+    pub(super) fn on_sample(&mut self, sample: &Progress) -> ControlFlow<()> {
+        let oracle_calls = self.oracle_calls + sample.oracle_calls;
+        self.observer.on_iteration(&Progress {
+            round: 0,
+            seconds: self.start.elapsed().as_secs_f64(),
+            passes: oracle_calls as f64 / self.examples as f64,
+            oracle_calls,
+            primal: None,
+            dual: None,
+            gap: None,
+            ..*sample
+        })
+    }
+
+    /// Takes note of what a solution on a sample took.
+    pub(super) fn after_sample(&mut self, report: &Report) {
+        self.oracle_calls += report.oracle_calls;
+        self.seconds_oracle += report.seconds_oracle;
+        self.seconds_qp += report.seconds_qp;
+    }
+
     /// Ends a round. `exact`: P at this round's point, where an exact pass was made.
     pub(super) fn end_round(&mut self, exact: Option<f64>) -> ControlFlow<Status> {
         self.rounds += 1;
