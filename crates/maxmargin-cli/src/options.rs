@@ -159,7 +159,7 @@ pub(crate) struct SolverOptions {
     /// Search between the best point and the QP's (one-slack, group-slack) [default: on]
     #[arg(long, value_name = "on|off", hide_possible_values = true)]
     pub(crate) line_search: Option<Switch>,
-    /// Cuts kept at most; beyond it old ones are merged (one-slack, group-slack) [default: 1000]
+    /// Cuts kept at most; beyond it old ones are merged (one-slack, group-slack) [default: 1000, or 10 a group]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_cuts: Option<usize>,
     /// When n-slack solves its dual again [default: batch]
@@ -251,7 +251,7 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 fn cache(text: &str) -> Result<u16, String> {
     match text {
         "off" => Ok(0),
-        _ => text.parse().map_err(|_| format!("must be `off` or a number up to {}", u16::MAX)),
+        _ => text.parse().ok().filter(|f| *f > 0).ok_or_else(|| format!("must be `off` or from 1 to {}", u16::MAX)),
     }
 }
 

@@ -15,11 +15,28 @@ fn place(path: &Path) -> Option<PathBuf> {
     })
 }
 
+/// The same file under two names: a hard link, or standard input taken from it.
+#[cfg(unix)]
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| {
+        let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
+        path.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| (m.dev(), m.ino()))
+    };
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &Path, _: &Path) -> bool {
+    false
+}
+
 /// Refuses to write `output` onto one of the files that are named.
 pub(crate) fn refuse_overwriting(flag: &str, output: &Path, others: &[(&str, Option<&Path>)]) -> Result<()> {
     let Some(target) = place(output) else { return Ok(()) };
     for (what, other) in others {
-        if other.and_then(place).is_some_and(|other| other == target) {
+        let is_target = |other: &Path| place(other).is_some_and(|other| other == target) || is_same_file(other, output);
+        if other.is_some_and(is_target) {
             let output = output.display();
             return Err(Failure::Usage(format!("{flag}: {output} is {what}; writing there would destroy it")));
         }

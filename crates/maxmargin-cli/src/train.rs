@@ -173,7 +173,7 @@ impl Training<'_> {
                     Some(Switch::Off) => Placement::QpPoint,
                     Some(Switch::On) | None => Placement::LineSearch,
                 },
-                max_cuts: options.max_cuts.unwrap_or(default.max_cuts),
+                max_cuts: options.max_cuts.unwrap_or(default.max_cuts.max(10 * options.groups.unwrap_or(1))),
                 ..default
             }
         };

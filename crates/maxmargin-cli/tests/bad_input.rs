@@ -170,11 +170,13 @@ fn nothing_is_written_onto_what_is_read() {
     let folder = Folder::with_data();
     folder.run("train multiclass m.dat -m m.mm").good();
     fs::create_dir(folder.path("sub")).unwrap();
+    fs::hard_link(folder.path("m.dat"), folder.path("sub/link.dat")).unwrap();
     let (data, model) = (folder.read("m.dat"), folder.read("m.mm"));
     for words in [
         "train multiclass m.dat -m m.dat",
         "train multiclass m.dat -m ./sub/../m.dat",
         "train multiclass m.dat -m new.mm --log m.dat",
+        "train multiclass m.dat -m new.mm --log sub/link.dat",
         "train multiclass m.dat -m new.mm --log new.mm",
         "train multiclass m.dat -m new.mm --log m.mm --warm-start m.mm",
         "train multiclass b.dat -m m.dat --loss matrix --cost-matrix m.dat",

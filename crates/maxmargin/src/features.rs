@@ -50,6 +50,9 @@ pub struct Accumulate<'a> {
 
 impl Sink for Accumulate<'_> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+        if phi.is_empty() {
+            return; // where no example has a feature, the block has no coordinates to slice
+        }
         let scale = scale * self.factor;
         let width = block.width as usize;
         let sum = &mut self.sum[block.base as usize + slot as usize..];
@@ -69,6 +72,9 @@ pub struct Score<'a> {
 
 impl Sink for Score<'_> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+        if phi.is_empty() {
+            return;
+        }
         let width = block.width as usize;
         let w = &self.w[block.base as usize + slot as usize..];
         let inner: f64 = phi.iter().map(|(j, v)| f64::from(v) * w[j as usize * width]).sum();

@@ -95,6 +95,9 @@ impl<T: Task> Default for OracleScratch<T> {
     }
 }
 
+/// Weights and losses up to here, times f32 values, have squares that do not overflow.
+const LARGEST: f64 = 1e30;
+
 /// Examples, task and formulation, checked once and immutable from then on.
 #[derive(Debug)]
 pub struct Problem<'a, T: Task> {
@@ -143,18 +146,23 @@ impl<'a, T: Task> Problem<'a, T> {
             if weights.len() != inputs.len() {
                 return Err(Error::setting("weights", format!("{} for {} examples", weights.len(), inputs.len())));
             }
-            if let Some(example) = weights.iter().position(|c| !(*c >= 0.0 && c.is_finite())) {
-                let what = format!("weight {} (weights must be finite and not negative)", weights[example]);
+            if let Some(example) = weights.iter().position(|c| !(0.0..=LARGEST).contains(c)) {
+                let what = format!("weight {:e} (weights must be from 0 to {LARGEST:e})", weights[example]);
                 return Err(Error::Data { example, what });
             }
         }
         for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
+        let problem = Self { task, inputs, outputs, weights, formulation, step: 1 };
+        if problem.max_loss() > LARGEST {
+            let rule = format!("makes the largest loss {:e}; at most {LARGEST:e} can be handled", problem.max_loss());
+            return Err(Error::setting("loss-scale", rule));
+        }
         if formulation.penalty == Penalty::Hard && formulation.rescaling == Rescaling::Margin {
             check_errors_cost(task, outputs)?;
         }
-        Ok(Self { task, inputs, outputs, weights, formulation, step: 1 })
+        Ok(problem)
     }
 
     /// Number of examples n.

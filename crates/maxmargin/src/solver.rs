@@ -198,6 +198,11 @@ impl Settings {
                 return Err(Error::setting(name, format!("must be positive and finite, not {value}")));
             }
         }
+        if let Some(Stop::RelativeGap(r)) = self.stop
+            && r >= 1.0
+        {
+            return Err(Error::setting("relative-gap", format!("must be below 1, not {r}: w = 0 has a gap of 1")));
+        }
         if let Some(w) = &self.warm_start {
             if w.len() != problem.dimension() {
                 let rule = format!("has {} weights, this problem has {}", w.len(), problem.dimension());

@@ -20,7 +20,9 @@ pub struct Classes {
 /// The finite number that a word stands for.
 pub fn value(word: &str) -> Option<f64> {
     // Rust reads `nan` and `infinity` too; as labels these are words.
-    word.parse().ok().filter(|v: &f64| v.is_finite())
+    // Integers beyond 2^53, identifiers as a rule, would be taken for their neighbours.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    word.parse().ok().filter(|v: &f64| v.abs() < EXACT)
 }
 
 /// The numbers that the labels stand for, if all of them are numbers.

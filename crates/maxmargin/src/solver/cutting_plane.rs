@@ -243,7 +243,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let mut tightening = Tightening::default();
         let mut stalled = 0;
         loop {
-            if let ControlFlow::Break(status) = course.end_round(exact) {
+            if let ControlFlow::Break(status) = course.end_round(exact)
+                && self.is_final(status, course)?
+            {
                 return Ok(status);
             }
             let before = course.gap();
@@ -268,6 +270,22 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 return Ok(Status::Stalled);
             }
         }
+    }
+
+    /// P on the lines was carried along from round to round; the end is told by an exact pass. Where the gap turns out
+    /// larger than it seemed, the lines are computed anew and training goes on.
+    fn is_final(&mut self, status: Status, course: &mut Course<'_>) -> Result<bool> {
+        if !self.complete || self.is_hard() {
+            return Ok(true);
+        }
+        course.verify(self.problem, self.pool)?;
+        if status != Status::Converged || course.converged() {
+            return Ok(true);
+        }
+        self.ahead.clone_from(&self.center);
+        self.look_ahead()?;
+        self.each_part(|lines| lines.advance(1.0));
+        Ok(false)
     }
 
     /// P and a cut at the starting point.

@@ -12,13 +12,17 @@
 use std::ops::ControlFlow;
 
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
-use super::{Course, Observer, Settings, Solution, Solver};
+use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem};
 use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
+
+/// So many rounds without a smaller gap: the rest is rounding. The primal value of single rounds goes up and down, but the
+/// dual rises as long as f64 can tell.
+const STALLED_ROUNDS: u32 = 1000;
 
 /// Frank-Wolfe on the 1-slack dual.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,7 +55,9 @@ impl Solver for FrankWolfe {
         let mut at = settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d));
         let mut w = Weights::zeros(d);
         let mut l = 0.0;
+        let mut stalled = 0;
         loop {
+            let before = course.gap();
             let sums = course.in_oracle(|| {
                 pool.map(parts.iter_mut().collect(), |lines| lines.ask_and_cut(&at))
                     .into_iter()
@@ -69,7 +75,8 @@ impl Solver for FrankWolfe {
             let norm2 = dot(w.as_slice(), w.as_slice());
             let inner = dot(w.as_slice(), &corner);
             let (gap, width) = (norm2 - inner - l + l_s, norm2 - 2.0 * inner + dot(&corner, &corner));
-            let step = if width > 0.0 { (gap / width).clamp(0.0, 1.0) } else { 0.0 };
+            // A corner without features costs no norm: all the way, where it gains.
+            let step = if gap <= 0.0 { 0.0 } else { (gap / width).min(1.0) };
             for (w, s) in w.as_mut_slice().iter_mut().zip(&corner) {
                 *w += step * (s - *w);
             }
@@ -79,6 +86,10 @@ impl Solver for FrankWolfe {
             course.working_set = 1;
             if let ControlFlow::Break(status) = course.end_round(Some(primal)) {
                 return Ok(course.finish(self.name(), status));
+            }
+            stalled = if course.gap() < before { 0 } else { stalled + 1 };
+            if stalled >= STALLED_ROUNDS {
+                return Ok(course.finish(self.name(), Status::Stalled));
             }
         }
     }

@@ -114,6 +114,7 @@ impl NSlack {
         let mut last_estimate = f64::INFINITY;
         let mut stalled = 0;
         loop {
+            let before = course.gap();
             let tolerance = 0.1 * last_estimate.min(course.gap()).max(course.target());
             let (added, estimate) = match self.sweep(problem, pool, dual, course, tolerance)? {
                 ControlFlow::Continue(seen) => seen,
@@ -135,7 +136,6 @@ impl NSlack {
             let exact = if added == 0 || estimate <= course.target() {
                 dual.rebuild()?;
                 course.bound(dual.value());
-                let before = course.gap();
                 let primal = course.offer_exact(problem, &dual.w, pool)?;
                 stalled = if added == 0 && course.gap() >= before { stalled + 1 } else { 0 };
                 Some(primal)
