@@ -57,8 +57,9 @@ Ctrl-C stops after the current round and saves the model; a second one quits at 
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     refusals::check(args)?;
-    interrupt::watch(args.output.quiet);
+    // Before Ctrl-C is caught: its handler ends the program and would leave the trial file of this check behind.
     check_files(args)?;
+    interrupt::watch(args.output.quiet);
     let mut log = args.output.log.as_deref().map(Log::open).transpose()?;
     let start = args.solver.warm_start.as_deref().map(Model::load).transpose()?;
     let pool = Pool::new(args.solver.threads.unwrap_or(0))?;
