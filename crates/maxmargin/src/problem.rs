@@ -106,7 +106,7 @@ pub struct Problem<'a, T: Task> {
     outputs: &'a [T::Output],
     weights: Option<&'a [f64]>,
     formulation: Formulation,
-    /// Every so manieth example counts.
+    /// One example in `step` counts; 1 but for a sample.
     step: usize,
 }
 

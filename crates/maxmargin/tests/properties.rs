@@ -72,6 +72,10 @@ fn a_sample_leads_the_way() {
     let exact = problem.objective(&one.weights, &Pool::new(1).unwrap()).unwrap();
     assert!((exact / one.report.primal - 1.0).abs() < 1e-9);
 
+    // Three times this share would be more than all of P.
+    let coarse = CuttingPlane::default().solve(&problem, &to_relative_gap(0.5), &mut ()).unwrap();
+    assert_eq!(coarse.report.status, Status::Converged);
+
     let stopped =
         CuttingPlane::default().solve(&problem, &to_relative_gap(1e-3), &mut |_: &Progress| ControlFlow::Break(()));
     let stopped = stopped.unwrap();

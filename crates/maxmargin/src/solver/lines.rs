@@ -1,7 +1,7 @@
 //! What the examples of one partition know of H between two points.
 //!
-//! Along `w(t) = center + t (ahead - center)` each output of an example gives a line: its violation is `at[0]` at the
-//! centre and `at[1]` ahead, and H is the largest of these lines and of zero, the truth's. For a task that lists its
+//! Along `w(t) = center + t (ahead - center)` each output of an example gives a line, its violation, from its value
+//! at the centre to that ahead, and H is the largest of these lines and of zero, the truth's. For a task that lists its
 //! outputs the lines are all of them, and H is exact; otherwise they are the outputs in the cache, and H is a lower
 //! bound until the oracle is asked.
 
