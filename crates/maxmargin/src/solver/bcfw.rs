@@ -38,7 +38,7 @@ impl Default for Bcfw {
     }
 }
 
-fn knob(name: &str, default: f64) -> f64 {
+pub(crate) fn knob(name: &str, default: f64) -> f64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
@@ -57,14 +57,14 @@ impl Solver for Bcfw {
             let rule = "bcfw needs a bounded dual, which only linear slack has; take one-slack or n-slack";
             return Err(Error::setting("penalty", rule));
         }
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
         let mut run = Run::new(self, problem, settings.seed, &pool);
         if let Some(start) = &settings.warm_start {
             run.start(start, &mut course)?;
         }
         let status = run.rounds(&mut course)?;
-        Ok(course.finish(self.name(), status))
+        course.finish(status)
     }
 }
 
@@ -102,6 +102,9 @@ struct Run<'r, 'a, T: Task> {
     passes: u32,
     since_exact: u32,
     steps: f64,
+    seen: Gaps,
+    active: usize,
+    last_gap: f64,
 }
 
 impl<'r, 'a, T: Task> Run<'r, 'a, T> {
@@ -126,6 +129,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             passes: 0,
             since_exact: 0,
             steps: 0.0,
+            seen: Gaps::new(n),
+            active: 0,
+            last_gap: 0.0,
         }
     }
 
@@ -141,10 +147,11 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     fn examine(&mut self, at: &Weights, course: &mut Course<'_>) -> Result<f64> {
         let worth = self.worth(course);
         let standing = course.in_oracle(|| self.dual.examine(self.pool, at, worth))?;
-        course.oracle_calls += self.problem.len() as u64;
+        course.so_far.oracle_calls += self.problem.len() as u64;
         course.offer(at, standing.primal);
         for (i, gap) in standing.gaps.into_iter().enumerate() {
             self.gaps.set(i, gap);
+            self.seen.set(i, gap);
         }
         for (i, y) in standing.met {
             self.dual.add(i, y)?;
@@ -174,6 +181,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             let mut tally = self.pass(course)?;
             let first = tally;
             let mut cached = 0;
+            self.active = self.order.len();
+            self.last_gap = 0.0;
             while knob("CACHED", 1.0) > 0.0 {
                 let last = self.cached_pass(course)?;
                 tally.add(last);
@@ -184,7 +193,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             }
             self.dual.end_round(self.settings.idle_rounds);
             course.bound(self.dual.value());
-            (course.working_set, course.support) = self.dual.count();
+            (course.so_far.working_set, course.so_far.support) = self.dual.count();
             self.since_exact += 1;
             let estimate = self.gaps.refresh();
             let due = estimate <= course.target() || self.since_exact >= knob("EXACT", 10.0) as u32;
@@ -194,16 +203,16 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                 eprintln!(
                     "pass {:.2} dual {:.5} estimate {estimate:.5} exact {:?} gap {e:.5} first rise {:.5} rate {:.2e} cached {cached} rate {:.2e} set {} support {}",
                     course.passes(),
-                    course.dual,
+                    course.so_far.dual,
                     exact,
                     first.rise,
                     first.rate(),
                     tally.rate(),
-                    course.working_set,
-                    course.support
+                    course.so_far.working_set,
+                    course.so_far.support
                 );
             }
-            match course.end_round(exact) {
+            match course.end_round(exact, &super::state::Unsaved) {
                 ControlFlow::Break(status) => {
                     if exact.is_none() {
                         self.certify(course)?;
@@ -242,7 +251,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                 self.batch.extend(&self.order[done..done + most]);
             }
             done += self.batch.len();
-            course.oracle_calls += self.batch.len() as u64;
+            course.so_far.oracle_calls += self.batch.len() as u64;
             let (problem, w) = (self.problem, &self.dual.w);
             course.in_oracle(|| {
                 self.lanes.ask(self.pool, &self.batch, |i, scratch| problem.oracle(i, w, scratch))
@@ -252,6 +261,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                 self.steps += 1.0;
                 self.dual.average.count(self.steps, 1.0);
                 self.gaps.set(answer.i, visit.gap);
+                self.seen.set(answer.i, visit.gap);
                 tally.rise += visit.rise;
                 tally.work += visit.work + problem.task().oracle_cost(problem.input(answer.i));
             }
@@ -260,19 +270,44 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     }
 
     fn cached_pass(&mut self, course: &mut Course<'_>) -> Result<Tally> {
-        self.random.shuffle(&mut self.order);
         let mut tally = Tally::default();
-        let start = std::time::Instant::now();
-        for at in 0..self.order.len() {
-            let i = self.order[at] as usize;
-            let visit = self.dual.visit(i, None, 0.0)?;
-            self.steps += 1.0;
-            self.dual.average.count(self.steps, 1.0);
-            tally.rise += visit.rise;
-            tally.work += visit.work;
-        }
-        course.cache_hits += self.order.len() as u64;
-        course.seconds_qp += start.elapsed().as_secs_f64();
+        let n = self.order.len();
+        course.in_qp(|| -> Result<()> {
+            if knob("CSAMPLE", 0.0) > 0.0 {
+                let most = (n as f64 * knob("CSAMPLE", 1.0)) as usize;
+                self.seen.refresh();
+                for _ in 0..most {
+                    let Some(i) = self.seen.draw(self.random.unit()) else { break };
+                    let visit = self.dual.visit(i, None, 0.0)?;
+                    self.seen.set(i, visit.gap);
+                    self.steps += 1.0;
+                    self.dual.average.count(self.steps, 1.0);
+                    tally.rise += visit.rise;
+                    tally.work += visit.work;
+                }
+                return Ok(());
+            }
+            self.random.shuffle(&mut self.order[..self.active]);
+            let (mut kept, mut gap) = (0, 0.0);
+            let small = knob("SHRINK", 0.0) * self.last_gap / self.active as f64;
+            for at in 0..self.active {
+                let i = self.order[at] as usize;
+                let visit = self.dual.visit(i, None, 0.0)?;
+                self.steps += 1.0;
+                self.dual.average.count(self.steps, 1.0);
+                tally.rise += visit.rise;
+                tally.work += visit.work;
+                gap += visit.gap;
+                if visit.gap > small {
+                    self.order.swap(at, kept);
+                    kept += 1;
+                }
+            }
+            self.last_gap = gap;
+            self.active = kept;
+            Ok(())
+        })?;
+        course.so_far.cache_hits += n as u64;
         Ok(tally)
     }
 }

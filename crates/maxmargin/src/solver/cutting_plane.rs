@@ -15,6 +15,7 @@ use std::ops::{ControlFlow, Range};
 use super::course::Tightening;
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
+use super::state::Unsaved;
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
@@ -90,8 +91,11 @@ impl Solver for CuttingPlane {
             let rule = format!("must be at least {} for {} groups", 2 * self.groups + 2, self.groups);
             return Err(Error::setting("max-cuts", rule));
         }
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
+        if settings.resume.is_some() {
+            return Err(Error::setting("resume", "this solver cannot be resumed yet"));
+        }
         let start = match &settings.warm_start {
             Some(start) => Some(start.clone()),
             None if self.keep(problem) == Keep::All => self.start_on_sample(problem, settings, &mut course)?,
@@ -99,7 +103,7 @@ impl Solver for CuttingPlane {
         };
         let mut run = Run::new(self, problem, &pool, start);
         let status = run.rounds(&mut course)?;
-        Ok(course.finish(self.name(), status))
+        course.finish(status)
     }
 }
 
@@ -244,7 +248,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let mut tightening = Tightening::default();
         let mut stalled = 0;
         loop {
-            if let ControlFlow::Break(status) = course.end_round(exact)
+            if let ControlFlow::Break(status) = course.end_round(exact, &Unsaved)
                 && self.is_final(status, course)?
             {
                 return Ok(status);
@@ -263,7 +267,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 self.qp.drop_inactive(self.solver.idle_rounds);
             });
             exact = self.round(course)?;
-            (course.working_set, course.support) = (self.qp.len(), self.qp.active());
+            (course.so_far.working_set, course.so_far.support) = (self.qp.len(), self.qp.active());
             // In f64 the gap cannot fall for ever.
             stalled = if course.gap() < before { 0 } else { stalled + u32::from(exact.is_some()) };
             self.stuck = exact.is_some() && stalled > 0;
@@ -285,7 +289,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         }
         self.ahead.clone_from(&self.center);
         course.in_oracle(|| self.look_ahead())?;
-        course.oracle_calls += self.problem.len() as u64;
+        course.so_far.oracle_calls += self.problem.len() as u64;
         self.each_part(|lines| lines.advance(1.0));
         Ok(false)
     }
@@ -314,7 +318,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         // While the cached outputs violate enough, they make the cut; else the oracle does.
         let exact_gap = if self.exact_gap.is_finite() { self.exact_gap } else { 0.0 };
         let enough = (0.5 * course.target()).max(CACHED_SHARE * exact_gap);
-        if self.complete || (model - course.dual > enough && !self.stuck) {
+        if self.complete || (model - course.so_far.dual > enough && !self.stuck) {
             let sums = course.in_oracle(|| self.cut(t))?;
             self.end_cut(&sums, if self.complete { Primal::OnLines(model) } else { Primal::Unknown }, course)
         } else {
@@ -329,7 +333,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// Adds the groups' cuts to the QP, and takes note of P at the centre where it is known: returned then.
     fn end_cut(&mut self, sums: &[Sums], primal: Primal, course: &mut Course<'_>) -> Result<Option<f64>> {
         let n = self.problem.len() as u64;
-        course.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
+        course.so_far.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
         let half_norm2 = 0.5 * dot(self.center.as_slice(), self.center.as_slice());
         let exact = match primal {
             Primal::Unknown => None,
@@ -337,7 +341,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             Primal::FromOracle => Some(half_norm2 + self.slack_factor() * sums.iter().map(|s| s.slack).sum::<f64>()),
         };
         if exact.is_some() {
-            course.oracle_calls += n;
+            course.so_far.oracle_calls += n;
         }
         let exact = match exact {
             Some(_) if self.is_hard() => Some(course.offer_exact(self.problem, &self.center, self.pool)?),
@@ -350,7 +354,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         if exact.is_some() {
             self.exact_gap = course.gap();
         }
-        let (primal, target) = (course.primal, course.target());
+        let (primal, target) = (course.so_far.primal, course.target());
         course.in_qp(|| self.push(sums, primal, target));
         Ok(exact)
     }
@@ -359,9 +363,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// is far above its minimum for long: there the dual value is the measure.
     fn qp_tolerance(&self, course: &Course<'_>) -> f64 {
         if self.is_hard() {
-            return 0.1 * course.relative_target() * course.dual;
+            return 0.1 * course.relative_target() * course.so_far.dual;
         }
-        (0.1 * course.gap()).min(0.01 * course.primal).max(0.05 * course.target())
+        (0.1 * course.gap()).min(0.01 * course.so_far.primal).max(0.05 * course.target())
     }
 
     /// One cut for each group: the mean over its examples.

@@ -112,7 +112,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         let gap = block.gap(&values, 0.0, cap);
         self.before.clear();
         self.before.extend(block.held.iter().map(|held| held.alpha));
-        let rise = block.solve(&mut values, cap, gap, LEFT, self.round);
+        let rise = block.solve(&mut values, cap, gap, super::knob("LEFT", LEFT), self.round);
         self.values = values;
         if rise > 0.0 {
             work += self.follow(i)?;
