@@ -27,9 +27,6 @@ const VERSION: u32 = 1;
 const FRONT: usize = MAGIC.len() + 4;
 const BACK: usize = 4;
 
-/// Numbers in a state are below this, far above any of a true run: what is built of them does not overflow.
-const LARGEST: f64 = 1e100;
-
 /// A saved state of training: [`Settings::resume`](super::Settings::resume) goes on from it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct State {
@@ -89,15 +86,6 @@ pub(super) trait Resumable {
     /// What training would return if it stopped here, for solvers whose answer is not the best point of the course.
     fn weights(&self) -> Option<&Weights> {
         None
-    }
-}
-
-/// For solvers that cannot be saved yet.
-pub(super) struct Unsaved;
-
-impl Resumable for Unsaved {
-    fn write(&self, _: &mut Writer) -> Result<()> {
-        Err(refused("this solver cannot be saved yet"))
     }
 }
 
@@ -230,7 +218,7 @@ pub(super) fn check(holds: bool, what: &str) -> Result<()> {
 
 /// Is `x` a number that a run can go on with?
 pub(super) fn is_sound(x: f64) -> bool {
-    x.abs() <= LARGEST
+    x.abs() <= crate::qp::LARGEST
 }
 
 /// `d` weights that a run can go on with?
