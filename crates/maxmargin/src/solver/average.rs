@@ -7,11 +7,15 @@
 //!
 //! The last sum is what is kept beside v. s_t is the scale of a v that stands for w up to a factor, else 1.
 
-use crate::features::{Accumulate, Sink};
+use serde::{Deserialize, Serialize};
+
+use super::state::is_sound;
+use crate::features::{Accumulate, Block, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 /// What the mean needs to remember.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Average {
     /// `sum_k A_{k-1} delta_k`
     offset: Vec<f64>,
@@ -24,6 +28,17 @@ pub(super) struct Average {
 impl Average {
     pub(super) fn new(d: usize) -> Self {
         Self { offset: vec![0.0; d], mass: 0.0, total: 0.0 }
+    }
+
+    /// Forgets the points so far. v stays what it is.
+    pub(super) fn clear(&mut self) {
+        self.offset.fill(0.0);
+        (self.mass, self.total) = (0.0, 0.0);
+    }
+
+    /// Can this be the mean of points of `d` coordinates? Asked of one that was read from a file.
+    pub(super) fn is_of(&self, d: usize) -> bool {
+        self.offset.len() == d && self.offset.iter().chain([&self.mass, &self.total]).all(|&x| is_sound(x))
     }
 
     /// Where the parts of a step of v go.
@@ -55,7 +70,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Sink for Step<'_> {
-    fn part(&mut self, block: crate::features::Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         self.v.part(block, slot, phi, scale);
         self.offset.part(block, slot, phi, scale);
     }
@@ -64,7 +79,6 @@ impl Sink for Step<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Block;
     use crate::solver::random::Random;
 
     #[test]

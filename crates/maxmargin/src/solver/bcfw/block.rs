@@ -10,16 +10,18 @@
 //! one, by an exact line search. An example that has met nothing yet has only the truth to take from, and the pair step is
 //! the Frank-Wolfe step.
 
+use serde::{Deserialize, Serialize};
+
 use crate::problem::Term;
 
 /// An output of the example.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Held<Y> {
     pub(super) y: Y,
     pub(super) term: Term,
     /// Its dual variable, at most U.
     pub(super) alpha: f64,
-    /// The round in which it was last of use.
+    /// The pass in which it was last of use.
     pub(super) used: u32,
 }
 
@@ -133,7 +135,7 @@ impl<Y> Block<Y> {
         step * (slope - 0.5 * step * curvature)
     }
 
-    /// Forgets outputs without weight that were of no use since the round `since`.
+    /// Forgets outputs without weight that were of no use since the pass `since`.
     pub(super) fn drop_idle(&mut self, since: u32) {
         let keeps = |held: &Held<Y>| held.alpha > 0.0 || held.used >= since;
         if self.held.iter().all(keeps) {

@@ -11,8 +11,14 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    pub(super) fn new(n: usize) -> Self {
-        Self { gaps: vec![0.0; n], sums: vec![0.0; n], positive: 0 }
+    pub(super) fn new(gaps: Vec<f64>) -> Self {
+        let mut all = Self { sums: gaps.clone(), positive: gaps.iter().filter(|&&gap| gap > 0.0).count(), gaps };
+        all.refresh();
+        all
+    }
+
+    pub(super) fn as_slice(&self) -> &[f64] {
+        &self.gaps
     }
 
     /// The sum of all, from scratch; the partial sums too, which many changes have made inexact.
@@ -77,10 +83,7 @@ mod tests {
         let weights = [3.0, 0.0, 1.0, 0.5, 0.0, 4.0, 1.5];
         let mut random = Random::new(1);
         for n in 1..=weights.len() {
-            let mut gaps = Gaps::new(n);
-            for (i, &w) in weights[..n].iter().enumerate() {
-                gaps.set(i, w);
-            }
+            let mut gaps = Gaps::new(weights[..n].to_vec());
             let total: f64 = weights[..n].iter().sum();
             assert_eq!(gaps.refresh(), total);
             let mut counts = vec![0; n];
@@ -101,12 +104,12 @@ mod tests {
     #[test]
     fn each_once_until_set_again() {
         let mut random = Random::new(2);
-        let mut gaps = Gaps::new(100);
+        let mut gaps = Gaps::new(vec![0.0; 100]);
         (0..100).filter(|i| i % 3 != 0).for_each(|i| gaps.set(i, 1e-9 + random.unit().powi(20)));
         gaps.refresh();
         let mut drawn: Vec<usize> = std::iter::from_fn(|| gaps.draw(random.unit())).collect();
         drawn.sort_unstable();
         assert_eq!(drawn, (0..100).filter(|i| i % 3 != 0).collect::<Vec<_>>());
-        assert_eq!(Gaps::new(3).draw(0.5), None);
+        assert_eq!(Gaps::new(vec![0.0; 3]).draw(0.5), None);
     }
 }
