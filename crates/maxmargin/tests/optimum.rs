@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, certified, formulation, optimum, patience, separable,
+    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, bcfws, certified, formulation, optimum, patience, separable,
     to_gap, to_relative_gap,
 };
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
@@ -48,8 +48,12 @@ fn faults<T: Exhaustive>(problem: &Problem<'_, T>) -> Vec<String> {
     let settings = if penalty == Penalty::Hard { to_relative_gap(1e-4) } else { to_gap(1e-4) };
     let mut faults: Vec<_> =
         certified(problem.len()).iter().filter_map(|solver| verdict(problem, solver, &settings, best)).collect();
+    if penalty != Penalty::Hard {
+        faults.extend(verdict(problem, &Any::Subgradient, &to_gap(0.05), best));
+    }
     if penalty == Penalty::Linear {
         faults.extend(verdict(problem, &Any::FrankWolfe, &to_gap(0.05), best));
+        faults.extend(bcfws().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
     }
     faults
 }
@@ -209,6 +213,13 @@ fn warm_starts_keep_the_bound_honest() {
             let start = draw.weights(problem.dimension(), scale);
             let settings = Settings { warm_start: Some(start), ..to_relative_gap(1e-3) };
             wrong.extend(certified(n).iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
+            if f.penalty == Penalty::Linear {
+                wrong.extend(bcfws().iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
+            }
+            if f.penalty != Penalty::Hard {
+                let settings = Settings { stop: to_relative_gap(0.05).stop, ..settings };
+                wrong.extend(verdict(&problem, &Any::Subgradient, &settings, best));
+            }
         }
     }
     all_well(wrong.into_iter());

@@ -4,7 +4,7 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{Any, Bits, Draw, certified, cuts, formulation, n_slack, objective, separable, to_gap, to_relative_gap};
+use common::{Any, Bits, Draw, bcfws, certified, cuts, formulation, n_slack, objective, separable, to_gap, to_relative_gap};
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
