@@ -160,22 +160,31 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// value must be a bound.
     fn start(&mut self, start: &Weights, course: &mut Course<'_>) -> Result<()> {
         self.exact_pass(start, course)?;
-        self.cached_pass(course)?;
-        Ok(())
+        self.settle(course)
     }
 
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
-        let Some(growth) = saved.growth else {
-            self.visits.read(&mut saved.reader)?;
-            self.position = saved.reader.take()?;
-            let Tally { rise, work } = self.position.tally;
-            return check(is_sound(rise) && is_sound(work), "the pass");
-        };
+        self.visits.read(&mut saved.reader)?;
+        self.position = saved.reader.take()?;
+        let Tally { rise, work } = self.position.tally;
+        check(is_sound(rise) && is_sound(work), "the pass")?;
+        let Some(growth) = saved.growth else { return Ok(()) };
+        self.position = Position::default();
+        self.visits.begin_anew();
         self.dual.rescale(growth)?;
         course.bound(self.dual.value());
-        self.cached_pass(course)?;
+        self.settle(course)
+    }
+
+    /// Cached passes until they gain little beside the gap that is asked for.
+    fn settle(&mut self, course: &mut Course<'_>) -> Result<()> {
+        for _ in 0..self.solver.cached_passes.max(1) {
+            if self.cached_pass(course)?.rise <= 0.1 * course.target() {
+                break;
+            }
+        }
         Ok(())
     }
 

@@ -118,8 +118,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         }
     }
 
-    /// Goes back to where the state was saved. u does not depend on C: another C changes only what it is multiplied by, and
-    /// the mean begins anew.
+    /// Goes back to where the state was saved. With another C, what it knows counts as one pass, however many there were:
+    /// else it would take as many to move w away from there.
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
         let (reader, d) = (&mut saved.reader, self.problem.dimension());
         self.u = reader.take()?;
@@ -133,8 +133,12 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         self.start.as_ref().map_or(Ok(()), |start| check_weights(start, d))?;
         self.order.read(reader)?;
         if saved.growth.is_some() {
+            let passes = f64::from(self.position.passes) + f64::from(u8::from(!self.order.is_over()));
+            self.u.as_mut_slice().iter_mut().for_each(|u| *u /= passes.max(1.0));
+            self.position =
+                Position { visits: self.order.len() as f64, passes: 1, l: l / passes.max(1.0), looked: 0 };
             self.average.clear();
-            self.position.looked = 0;
+            self.order.begin_pass();
         }
         Ok(())
     }
