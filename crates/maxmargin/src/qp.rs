@@ -18,6 +18,7 @@ mod newton;
 mod smo;
 
 pub use cut::Cut;
+pub(crate) use factor::Factor;
 
 use crate::parallel::{Pool, ranges};
 use dual::{Dual, Phase, gather};

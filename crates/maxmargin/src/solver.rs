@@ -9,10 +9,12 @@ use crate::weights::Weights;
 
 mod course;
 pub mod cutting_plane;
+pub mod dual_coordinate;
 pub mod frank_wolfe;
 mod line_search;
 mod lines;
 pub mod n_slack;
+mod random;
 
 use course::Course;
 

@@ -15,6 +15,12 @@ impl From<Vec<f64>> for Weights {
     }
 }
 
+impl From<Weights> for Vec<f64> {
+    fn from(weights: Weights) -> Self {
+        weights.dense
+    }
+}
+
 impl Weights {
     /// `d` zeros.
     pub fn zeros(d: usize) -> Self {
@@ -47,7 +53,7 @@ impl Weights {
         debug_assert_eq!(scores.len(), block.width as usize);
         // Narrow blocks keep their sums in registers: about three times as fast on seven classes.
         match scores.len() {
-            1 => narrow::<1>(w, phi, scores),
+            1 => scores[0] = phi.dot(w),
             2 => narrow::<2>(w, phi, scores),
             3 => narrow::<3>(w, phi, scores),
             4 => narrow::<4>(w, phi, scores),

@@ -133,15 +133,14 @@ impl<'o> Course<'o> {
 
     /// The gap that stops training.
     pub(super) fn target(&self) -> f64 {
+        self.target_at(if self.primal.is_finite() { self.primal } else { self.dual })
+    }
+
+    /// The same, were P `primal`.
+    pub(super) fn target_at(&self, primal: f64) -> f64 {
         match self.stop {
             Stop::Gap(epsilon) if !self.hard => self.c * epsilon,
-            Stop::Gap(r) | Stop::RelativeGap(r) => {
-                if self.primal.is_finite() {
-                    r * self.primal
-                } else {
-                    r * self.dual
-                }
-            }
+            Stop::Gap(r) | Stop::RelativeGap(r) => r * primal,
         }
     }
 

@@ -1,0 +1,211 @@
+//! The dual variables of one example, its block.
+//!
+//! ```text
+//! max over a >= 0:  sum_k a_k rhs_k - 1/2 |w|^2 - r/2 S^2,   S = sum_k a_k <= U,   w = rest + sum_k a_k lhs_k
+//! linear slack: U = C c_i / n, r = 0;   quadratic slack: no cap, r = n / (C c_i)
+//! ```
+//!
+//! `v_k = rhs_k - <w, lhs_k>` is the violation of output k, the gradient of all but the ridge. The rest of the cap,
+//! `U - S`, lies on the truth, whose violation is 0.
+
+use crate::problem::Penalty;
+
+/// Cap and ridge of a block: two numbers tell the penalties apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Limits {
+    pub(super) cap: f64,
+    pub(super) ridge: f64,
+}
+
+impl Limits {
+    /// `share`: C c_i / n.
+    pub(super) fn new(penalty: Penalty, share: f64) -> Self {
+        match penalty {
+            Penalty::Quadratic => Self { cap: f64::INFINITY, ridge: 1.0 / share },
+            Penalty::Linear | Penalty::Hard => Self { cap: share, ridge: 0.0 },
+        }
+    }
+}
+
+/// Which way a block wants to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// More weight on outputs.
+    Up,
+    /// Less weight on outputs: back to the truth.
+    Down,
+}
+
+/// A block at some w.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    /// H, the largest violation or 0.
+    pub(super) h: f64,
+    /// The block's share of the duality gap.
+    pub(super) gap: f64,
+    /// By how much the gradients of outputs that could exchange weight differ: 0 at the block's maximum.
+    pub(super) unrest: f64,
+    /// Where it wants to go, or, at a corner, where it sits: `Down` where all weight is on the truth.
+    pub(super) way: Way,
+    /// At a corner of the block: how much its gradient exceeds the next one. Negative elsewhere.
+    pub(super) rest: f64,
+}
+
+/// Looks at a block whose violations at w are `v` and whose variables are `a`.
+pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
+    let (mut sum, mut inner, mut largest, mut positive) = (0.0, 0.0, f64::NEG_INFINITY, 0);
+    for (&v, &a) in v.iter().zip(a) {
+        sum += a;
+        inner += a * v;
+        largest = if v > largest { v } else { largest };
+        positive += u32::from(a > 0.0);
+    }
+    let h = largest.max(0.0);
+    let shift = limits.ridge * sum;
+    let gap = if limits.ridge > 0.0 {
+        0.5 * (h * h / limits.ridge + limits.ridge * sum * sum) - inner
+    } else {
+        limits.cap * h - inner
+    };
+    if positive == 0 {
+        return Look { h, gap, unrest: h, way: if h > 0.0 { Way::Up } else { Way::Down }, rest: -largest };
+    }
+    let mut lowest = if sum < limits.cap { 0.0 } else { f64::INFINITY };
+    let mut second = 0.0;
+    for (&v, &a) in v.iter().zip(a) {
+        if a > 0.0 {
+            lowest = f64::min(lowest, v - shift);
+        } else {
+            second = f64::max(second, v);
+        }
+    }
+    let top = (largest - shift).max(0.0);
+    // All weight on one output, and no ridge that would change with it.
+    let at_corner = positive == 1 && sum >= limits.cap;
+    let rest = if at_corner { lowest - second } else { -1.0 };
+    Look { h, gap, unrest: top - lowest, way: if top > 0.0 { Way::Up } else { Way::Down }, rest }
+}
+
+/// The maximum of a block of one output, `norm2 = |lhs|^2`.
+pub(super) fn maximise_one(v: f64, a: f64, norm2: f64, limits: Limits) -> f64 {
+    let curvature = norm2 + limits.ridge;
+    let gradient = v - limits.ridge * a;
+    if curvature > 0.0 {
+        (a + gradient / curvature).clamp(0.0, limits.cap)
+    } else if gradient > 0.0 {
+        limits.cap
+    } else {
+        // Nothing depends on it.
+        if gradient < 0.0 { 0.0 } else { a }
+    }
+}
+
+/// The maximum of a block whose outputs have `<lhs_k, lhs_l> = q (1 + [k = l])`: margin rescaling of stacked outputs. Each
+/// variable is `(u_k - theta)+ / q` for one threshold theta, where u is the violation without the block's own weight
+/// (Crammer and Singer 2001, section 6; the threshold by dropping outputs below it until none is, as Michelot 1986).
+pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits) {
+    if q <= 0.0 {
+        return maximise_flat(v, a, limits);
+    }
+    let sum: f64 = a.iter().sum();
+    for (a, v) in a.iter_mut().zip(v) {
+        *a = v + q * (sum + *a);
+    }
+    let u = a;
+    let kappa = (q + limits.ridge) / q;
+    let (theta, kept) = threshold_from(u, 0.0, |total, count| kappa * total / (1.0 + kappa * count));
+    let weight = kept.0 - kept.1 * theta;
+    let (theta, count) = if weight > limits.cap * q {
+        let (theta, kept) = threshold_from(u, theta, |total, count| (total - q * limits.cap) / count);
+        (theta, kept.1)
+    } else {
+        (theta, f64::NAN)
+    };
+    for u in u.iter_mut() {
+        let over = *u - theta;
+        *u = if over <= 0.0 {
+            0.0
+        } else if count == 1.0 {
+            // To the last digit, so that the corner is known as one.
+            limits.cap
+        } else {
+            over / q
+        };
+    }
+}
+
+/// No features: the violations do not depend on the block's weight.
+fn maximise_flat(v: &[f64], a: &mut [f64], limits: Limits) {
+    let best = crate::task::first_max(v);
+    a.fill(0.0);
+    if v[best] > 0.0 {
+        a[best] = limits.cap.min(v[best] / limits.ridge);
+    }
+}
+
+/// The theta >= start with `theta = of(sum of the u above it, their number)`, and those two: for rules that rise as outputs
+/// below theta are dropped.
+pub(super) fn threshold_from(u: &[f64], start: f64, of: impl Fn(f64, f64) -> f64) -> (f64, (f64, f64)) {
+    let (mut theta, mut last) = (start, f64::NAN);
+    loop {
+        let (mut total, mut count) = (0.0, 0.0);
+        for &u in u {
+            if u > theta {
+                total += u;
+                count += 1.0;
+            }
+        }
+        if count == last || count == 0.0 {
+            return (theta, (total, count));
+        }
+        last = count;
+        theta = of(total, count).max(theta);
+    }
+}
+
+/// The maximum of a block with any inner products `<lhs_k, lhs_l>`, by exchanging weight between two outputs, or one and
+/// the truth, until nothing is gained. `v` follows.
+pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, usize) -> f64, limits: Limits) {
+    const STEPS: usize = 1000;
+    const PRECISION: f64 = 1e-12;
+    let mut first = None;
+    for _ in 0..STEPS {
+        let sum: f64 = a.iter().sum();
+        let shift = limits.ridge * sum;
+        let (mut up, mut high) = (None, 0.0);
+        let (mut down, mut low) = (None, if sum < limits.cap { 0.0 } else { f64::INFINITY });
+        for (k, (&v, &a)) in v.iter().zip(&*a).enumerate() {
+            if v - shift > high {
+                (up, high) = (Some(k), v - shift);
+            }
+            if a > 0.0 && v - shift < low {
+                (down, low) = (Some(k), v - shift);
+            }
+        }
+        let rise = high - low;
+        if up == down || rise <= PRECISION * *first.get_or_insert(rise) {
+            return;
+        }
+        let curvature = match (up, down) {
+            (Some(k), Some(l)) => gram(k, k) + gram(l, l) - 2.0 * gram(k, l),
+            (Some(k), None) | (None, Some(k)) => gram(k, k) + limits.ridge,
+            (None, None) => return,
+        };
+        let available = down.map_or(limits.cap - sum, |l| a[l]);
+        let step = (rise / curvature).min(available);
+        if !(step > 0.0 && step.is_finite()) {
+            return;
+        }
+        if let Some(k) = up {
+            // To the last digit where all is given.
+            a[k] = if down.is_none() && step == available && sum == 0.0 { limits.cap } else { a[k] + step };
+        }
+        if let Some(l) = down {
+            a[l] = if step == available { 0.0 } else { a[l] - step };
+        }
+        for (m, v) in v.iter_mut().enumerate() {
+            let change = up.map_or(0.0, |k| gram(m, k)) - down.map_or(0.0, |l| gram(m, l));
+            *v -= step * change;
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Exact steps on one block after the other, in random order, without those that have come to rest.
+
+use super::block::Way;
+use super::stack::{Blocks, limits};
+use crate::parallel::{Pool, ranges};
+use crate::problem::Penalty;
+use crate::solver::random::Random;
+use crate::sparse::{dot, prefetch};
+use crate::weights::Weights;
+
+/// Examples are brought near so many steps before their turn.
+const AHEAD: usize = 8;
+
+/// An example that was taken out of the order in the middle of a pass.
+const GONE: u32 = u32::MAX;
+
+/// The dual variables, their w, and the blocks that still move.
+pub(super) struct Coordinates<'b, B> {
+    blocks: &'b B,
+    penalty: Penalty,
+    random: Random,
+    /// The width of the blocks for each example.
+    pub(super) a: Vec<f64>,
+    pub(super) w: Weights,
+    /// `sum a rhs`
+    rhs: f64,
+    /// C counts so many times; 1 but for the start.
+    stage: f64,
+    /// The examples that take part.
+    active: Vec<u32>,
+    /// A block that sits in a corner leaves when its gradient there exceeds the next one by more than the largest unrest of
+    /// the last pass: [on the truth, on another output].
+    patience: [f64; 2],
+    v: Vec<f64>,
+    before: Vec<f64>,
+}
+
+/// What a pass saw on its way, each block at another w.
+pub(super) struct Seen {
+    /// Blocks looked at.
+    pub(super) looks: u64,
+    /// Sum of their gaps.
+    pub(super) gap: f64,
+}
+
+/// The certificate at w.
+pub(super) struct Exact {
+    pub(super) primal: f64,
+    pub(super) dual: f64,
+    /// Dual variables that are not zero.
+    pub(super) support: usize,
+}
+
+impl<'b, B: Blocks> Coordinates<'b, B> {
+    pub(super) fn new(blocks: &'b B, penalty: Penalty, dimension: usize, seed: u64) -> Self {
+        let width = blocks.width();
+        let mut start = Self {
+            blocks,
+            penalty,
+            random: Random::new(seed),
+            a: vec![0.0; width * blocks.len()],
+            w: Weights::zeros(dimension),
+            rhs: 0.0,
+            stage: 1.0,
+            active: Vec::new(),
+            patience: [f64::INFINITY; 2],
+            v: vec![0.0; width],
+            before: vec![0.0; width],
+        };
+        start.wake_all();
+        start
+    }
+
+    /// All examples take part again.
+    pub(super) fn wake_all(&mut self) {
+        let blocks = self.blocks;
+        self.active.clear();
+        // Without weight an example has no block.
+        self.active.extend((0..blocks.len() as u32).filter(|&i| blocks.share(i as usize) > 0.0));
+        self.patience = [f64::INFINITY; 2];
+    }
+
+    /// Number of examples that take part.
+    pub(super) fn active(&self) -> usize {
+        self.active.len()
+    }
+
+    pub(super) fn stage(&self) -> f64 {
+        self.stage
+    }
+
+    /// C counts `stage` times from now on.
+    pub(super) fn set_stage(&mut self, stage: f64) {
+        self.stage = stage;
+    }
+
+    /// One step on each block that takes part.
+    pub(super) fn pass(&mut self) -> Seen {
+        let width = self.blocks.width();
+        let (mut seen, mut unrest, mut left) = (Seen { looks: self.active.len() as u64, gap: 0.0 }, [0.0; 2], false);
+        self.random.shuffle(&mut self.active);
+        for at in 0..self.active.len() {
+            if let Some(&next) = self.active.get(at + AHEAD) {
+                self.blocks.prefetch(next as usize);
+                prefetch(&self.a[next as usize * width]);
+            }
+            let i = self.active[at] as usize;
+            let limits = limits(self.blocks, self.penalty, i, self.stage);
+            let a = &mut self.a[i * width..][..width];
+            self.blocks.violations(i, &self.w, &mut self.v);
+            let look = self.blocks.look(&self.v, a, limits);
+            let way = usize::from(look.way == Way::Up);
+            if look.rest > self.patience[way] {
+                self.active[at] = GONE;
+                left = true;
+                continue;
+            }
+            seen.gap += look.gap;
+            if look.unrest > unrest[way] {
+                unrest[way] = look.unrest;
+            }
+            if look.unrest <= f64::EPSILON * look.h {
+                continue;
+            }
+            self.before.copy_from_slice(a);
+            self.blocks.maximise(i, &mut self.v, a, limits);
+            let mut moved = false;
+            for (before, a) in self.before.iter_mut().zip(&*a) {
+                *before = a - *before;
+                moved |= *before != 0.0;
+            }
+            if moved {
+                self.rhs += self.blocks.rhs(i, &self.before);
+                self.blocks.add(i, &self.before, self.w.as_mut_slice());
+            }
+        }
+        if left {
+            self.active.retain(|&i| i != GONE);
+        }
+        self.patience = unrest.map(|u| if u > 0.0 { u } else { f64::INFINITY });
+        seen
+    }
+
+    /// P and D at w, and the examples that take part from now on: those that do not rest in a corner.
+    pub(super) fn certify(&mut self, pool: &Pool) -> Exact {
+        const PARTS: usize = 64;
+        struct Part {
+            slack: f64,
+            dual: f64,
+            support: usize,
+            active: Vec<u32>,
+        }
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
+            let mut part = Part { slack: 0.0, dual: 0.0, support: 0, active: Vec::new() };
+            let mut v = vec![0.0; width];
+            for i in range {
+                let share = blocks.share(i);
+                if share == 0.0 {
+                    continue;
+                }
+                let limits = limits(blocks, self.penalty, i, 1.0);
+                let a = &self.a[i * width..][..width];
+                blocks.violations(i, &self.w, &mut v);
+                let look = blocks.look(&v, a, limits);
+                let sum: f64 = a.iter().sum();
+                part.slack += share * if limits.ridge > 0.0 { 0.5 * look.h * look.h } else { look.h };
+                part.dual += blocks.rhs(i, a) - 0.5 * limits.ridge * sum * sum;
+                part.support += a.iter().filter(|a| **a > 0.0).count();
+                if look.rest <= self.patience[usize::from(look.way == Way::Up)] {
+                    part.active.push(i as u32);
+                }
+            }
+            part
+        });
+        let half_norm2 = 0.5 * dot(self.w.as_slice(), self.w.as_slice());
+        let mut exact = Exact { primal: half_norm2, dual: -half_norm2, support: 0 };
+        self.active.clear();
+        for mut part in parts {
+            exact.primal += part.slack;
+            exact.dual += part.dual;
+            exact.support += part.support;
+            self.active.append(&mut part.active);
+        }
+        self.patience = [f64::INFINITY; 2];
+        exact
+    }
+
+    /// `sum a rhs` and `|w|^2`: the dual along multiples t of all variables is `t sum - t^2/2 |w|^2`, but for the ridge.
+    pub(super) fn totals(&self) -> (f64, f64) {
+        (self.rhs, dot(self.w.as_slice(), self.w.as_slice()))
+    }
+
+    /// Multiplies all variables, and C with them.
+    pub(super) fn scale(&mut self, factor: f64) {
+        let (blocks, width, stage) = (self.blocks, self.blocks.width(), self.stage * factor);
+        for (i, block) in self.a.chunks_exact_mut(width).enumerate() {
+            let [old, new] = [self.stage, stage].map(|stage| limits(blocks, self.penalty, i, stage).cap);
+            for a in block {
+                // At the cap to the last digit, so that the corner is known as one.
+                *a = if *a == old { new } else { (*a * factor).min(new) };
+            }
+        }
+        self.w.as_mut_slice().iter_mut().for_each(|w| *w *= factor);
+        self.rhs *= factor;
+        self.stage = stage;
+    }
+
+    /// w from the variables alone: after many steps the running sum has drifted.
+    pub(super) fn rebuild(&mut self) {
+        let width = self.blocks.width();
+        self.w.as_mut_slice().fill(0.0);
+        self.rhs = 0.0;
+        for i in 0..self.blocks.len() {
+            let a = &self.a[i * width..][..width];
+            if a.iter().any(|a| *a > 0.0) {
+                self.rhs += self.blocks.rhs(i, a);
+                self.blocks.add(i, a, self.w.as_mut_slice());
+            }
+        }
+    }
+}

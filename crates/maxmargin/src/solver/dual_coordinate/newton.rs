@@ -1,0 +1,344 @@
+//! The dual by its proximal points, each found by Newton's method in w.
+//!
+//! ```text
+//! a+ = argmax D(a) - sum_i |a_i - a_i^old|^2 / 2 s_i     (Rockafellar 1976)
+//! a+ = proj(a^old + s v(w)) at the w with  w = sum a+ lhs,  the minimum of
+//! phi(w) = 1/2 |w|^2 + sum_i max_b { <b, v_i(w)> - |b - a_i^old|^2 / 2 s_i }
+//! ```
+//!
+//! phi is once differentiable, its second derivative jumps where an output enters or leaves a block's support: Newton's
+//! method with a line search ends all the same, and fast (Li, Sun, Toh 2018). Few examples stand near their margin, so its
+//! matrix is cheap; where w has few coordinates and examples are many, a dozen such steps do what thousands of passes of
+//! coordinate steps would. Sums over examples are taken in parts, so all threads work and the bits stay the same.
+
+use super::block::{Limits, threshold_from};
+use super::stack::{Blocks, limits};
+use crate::parallel::{Pool, ranges};
+use crate::problem::Penalty;
+use crate::qp::Factor;
+use crate::sparse::{axpy, dot};
+use crate::weights::Weights;
+
+/// Sums are taken over so many parts of the examples, whatever the number of threads: each has a matrix of its own.
+const PARTS: usize = 8;
+
+/// `s_i = share / (MARGIN * the largest right-hand side)`: the zone around the margin in which variables are free.
+const MARGIN: f64 = 0.3;
+
+/// From one proximal point to the next, s grows by this.
+const GROWTH: f64 = 2.0;
+
+/// A proximal point is good enough when its residual is this share of what it moved.
+const RESIDUAL: f64 = 0.3;
+
+/// The line search ends where the slope is this share of the first.
+const SLOPE: f64 = 0.1;
+const TRIALS: usize = 20;
+
+/// The state of the method.
+pub(super) struct Newton<'b, B> {
+    blocks: &'b B,
+    penalty: Penalty,
+    /// The variables of the last proximal point.
+    pub(super) a: Vec<f64>,
+    pub(super) w: Weights,
+    /// s over the share of an example.
+    pub(super) strength: f64,
+    /// Violations at w, and what they change by along the direction: for the line search only, so f32 is enough.
+    v: Vec<f32>,
+    dv: Vec<f32>,
+    /// `sum a+ lhs`
+    sum: Vec<f64>,
+    direction: Vec<f64>,
+    matrix: Vec<f64>,
+    factor: Factor,
+}
+
+/// What is known at w.
+pub(super) struct Point {
+    pub(super) primal: f64,
+    /// D of `a+`
+    pub(super) dual: f64,
+    /// `|w - sum a+ lhs|^2 / 2`
+    residual: f64,
+    /// `sum |a+ - a|^2 / 2s`
+    moved: f64,
+    pub(super) support: usize,
+}
+
+/// Sums over a part of the examples.
+struct Part {
+    slack: f64,
+    dual: f64,
+    moved: f64,
+    support: usize,
+    sum: Vec<f64>,
+    matrix: Vec<f64>,
+}
+
+impl<'b, B: Blocks> Newton<'b, B> {
+    pub(super) fn new(blocks: &'b B, penalty: Penalty, largest_rhs: f64, w: Weights, a: Vec<f64>) -> Self {
+        let (n, d) = (blocks.len() * blocks.width(), w.len());
+        Self {
+            blocks,
+            penalty,
+            strength: 1.0 / (MARGIN * largest_rhs),
+            a,
+            w,
+            v: vec![0.0; n],
+            dv: vec![0.0; n],
+            sum: vec![0.0; d],
+            direction: vec![0.0; d],
+            matrix: vec![0.0; d * d],
+            factor: Factor::default(),
+        }
+    }
+
+    /// Everything at w: P, the next variables and their D, the gradient and the matrix.
+    pub(super) fn look(&mut self, pool: &Pool) -> Point {
+        let (blocks, width, d) = (self.blocks, self.blocks.width(), self.w.len());
+        let parts = ranges(blocks.len(), PARTS);
+        let mut items = Vec::new();
+        let (mut a, mut v) = (self.a.as_slice(), self.v.as_mut_slice());
+        for range in parts {
+            let (own_a, rest_a) = a.split_at(range.len() * width);
+            let (own_v, rest_v) = v.split_at_mut(range.len() * width);
+            (a, v) = (rest_a, rest_v);
+            items.push((range, own_a, own_v));
+        }
+        let (w, strength, penalty) = (&self.w, self.strength, self.penalty);
+        let parts = pool.map(items, |(range, a, v)| {
+            let mut part =
+                Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
+            let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
+            for (i, (a, v)) in range.zip(a.chunks_exact(width).zip(v.chunks_exact_mut(width))) {
+                let share = blocks.share(i);
+                if share == 0.0 {
+                    continue;
+                }
+                blocks.violations(i, w, &mut at_w);
+                let mut h: f64 = 0.0;
+                for (v, &at_w) in v.iter_mut().zip(&at_w) {
+                    h = h.max(at_w);
+                    *v = at_w as f32;
+                }
+                let (limits, s) = (limits(blocks, penalty, i, 1.0), strength * share);
+                next.copy_from_slice(a);
+                let pull = proximal(&mut next, &at_w, s, limits);
+                part.slack += share * if limits.ridge > 0.0 { 0.5 * h * h } else { h };
+                support.clear();
+                let mut total = 0.0;
+                for (k, (&next, &a)) in next.iter().zip(a).enumerate() {
+                    part.moved += 0.5 * (next - a) * (next - a) / s;
+                    if next > 0.0 {
+                        support.push(k);
+                        total += next;
+                    }
+                }
+                if support.is_empty() {
+                    continue;
+                }
+                part.support += support.len();
+                part.dual += blocks.rhs(i, &next) - 0.5 * limits.ridge * total * total;
+                blocks.add(i, &next, &mut part.sum);
+                // At a corner nothing moves.
+                if !(support.len() == 1 && pull == 1.0) {
+                    blocks.add_curvature(
+                        i,
+                        &support,
+                        |k, l| s * (f64::from(u8::from(k == l)) - pull),
+                        &mut part.matrix,
+                    );
+                }
+            }
+            part
+        });
+        let half_norm2 = 0.5 * dot(w.as_slice(), w.as_slice());
+        let mut point = Point { primal: half_norm2, dual: 0.0, residual: 0.0, moved: 0.0, support: 0 };
+        self.sum.fill(0.0);
+        self.matrix.fill(0.0);
+        for part in parts {
+            point.primal += part.slack;
+            point.dual += part.dual;
+            point.moved += part.moved;
+            point.support += part.support;
+            axpy(1.0, &part.sum, &mut self.sum);
+            axpy(1.0, &part.matrix, &mut self.matrix);
+        }
+        point.dual -= 0.5 * dot(&self.sum, &self.sum);
+        for ((d, sum), w) in self.direction.iter_mut().zip(&self.sum).zip(w.as_slice()) {
+            *d = sum - w;
+        }
+        point.residual = 0.5 * dot(&self.direction, &self.direction);
+        point
+    }
+
+    /// Is w near enough to the proximal point, for a target gap?
+    pub(super) fn is_near(point: &Point, target: f64) -> bool {
+        point.residual <= RESIDUAL * point.moved.max(0.1 * target)
+    }
+
+    /// Takes the variables at w for the next centre.
+    pub(super) fn recenter(&mut self, pool: &Pool) {
+        self.take_variables(pool);
+        self.strength *= GROWTH;
+    }
+
+    /// The variables at w.
+    pub(super) fn take_variables(&mut self, pool: &Pool) {
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let mut items = Vec::new();
+        let mut a = self.a.as_mut_slice();
+        for range in ranges(blocks.len(), PARTS) {
+            let (own, rest) = a.split_at_mut(range.len() * width);
+            a = rest;
+            items.push((range, own));
+        }
+        let (w, strength, penalty) = (&self.w, self.strength, self.penalty);
+        pool.map(items, |(range, a)| {
+            let mut v = vec![0.0; width];
+            for (i, a) in range.zip(a.chunks_exact_mut(width)) {
+                let share = blocks.share(i);
+                if share > 0.0 {
+                    blocks.violations(i, w, &mut v);
+                    proximal(a, &v, strength * share, limits(blocks, penalty, i, 1.0));
+                }
+            }
+        });
+    }
+
+    /// One step from w, where [`look`](Self::look) has been. False where nothing more is gained in f64.
+    pub(super) fn step(&mut self, pool: &Pool) -> bool {
+        let d = self.w.len();
+        for j in 0..d {
+            self.matrix[j * d + j] += 1.0;
+        }
+        self.factor.clear();
+        for (j, row) in self.matrix.chunks_exact(d).enumerate() {
+            self.factor.append(row[..j].iter().copied(), row[j], f64::MIN_POSITIVE);
+        }
+        self.factor.solve(&mut self.direction);
+        self.follow(pool);
+        let step = self.search(pool);
+        if step <= 0.0 {
+            return false;
+        }
+        axpy(step, &self.direction, self.w.as_mut_slice());
+        true
+    }
+
+    /// What the violations change by along the direction.
+    fn follow(&mut self, pool: &Pool) {
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let direction = Weights::from(std::mem::take(&mut self.direction));
+        let mut items = Vec::new();
+        let mut dv = self.dv.as_mut_slice();
+        for range in ranges(blocks.len(), PARTS) {
+            let (own, rest) = dv.split_at_mut(range.len() * width);
+            dv = rest;
+            items.push((range, own));
+        }
+        pool.map(items, |(range, dv)| {
+            let mut ahead = vec![0.0; width];
+            for (i, dv) in range.zip(dv.chunks_exact_mut(width)) {
+                blocks.slopes(i, &direction, &mut ahead);
+                for (dv, ahead) in dv.iter_mut().zip(&ahead) {
+                    *dv = *ahead as f32;
+                }
+            }
+        });
+        self.direction = direction.into();
+    }
+
+    /// The step along the direction that minimises phi, nearly.
+    fn search(&self, pool: &Pool) -> f64 {
+        let (w_d, d_d) = (dot(self.w.as_slice(), &self.direction), dot(&self.direction, &self.direction));
+        let at = |t: f64| {
+            let (slope, curvature) = self.along(t, pool);
+            (w_d + t * d_d + slope, d_d + curvature)
+        };
+        let (first, _) = at(0.0);
+        if first >= 0.0 {
+            return 0.0;
+        }
+        let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+        for _ in 0..TRIALS {
+            let (slope, curvature) = at(t);
+            if slope.abs() <= SLOPE * first.abs() {
+                return t;
+            }
+            if slope < 0.0 {
+                low = t;
+            } else {
+                high = t;
+            }
+            t -= slope / curvature;
+            if t <= low || t >= high {
+                t = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
+            }
+        }
+        low
+    }
+
+    /// Slope and curvature of the examples' part of phi at a step t.
+    fn along(&self, t: f64, pool: &Pool) -> (f64, f64) {
+        let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
+        let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
+            let (mut slope, mut curvature) = (0.0, 0.0);
+            let (mut a, mut v) = (vec![0.0; width], vec![0.0; width]);
+            for i in range {
+                let share = blocks.share(i);
+                if share == 0.0 {
+                    continue;
+                }
+                let own = i * width..(i + 1) * width;
+                let (at_w, dv) = (&self.v[own.clone()], &self.dv[own.clone()]);
+                for (v, (&at_w, &dv)) in v.iter_mut().zip(at_w.iter().zip(dv)) {
+                    *v = f64::from(at_w) + t * f64::from(dv);
+                }
+                a.copy_from_slice(&self.a[own]);
+                let s = strength * share;
+                let pull = proximal(&mut a, &v, s, limits(blocks, penalty, i, 1.0));
+                let (mut sum, mut squares) = (0.0, 0.0);
+                for (&a, &dv) in a.iter().zip(dv) {
+                    if a > 0.0 {
+                        let dv = f64::from(dv);
+                        slope += a * dv;
+                        sum += dv;
+                        squares += dv * dv;
+                    }
+                }
+                curvature += s * (squares - pull * sum * sum);
+            }
+            (slope, curvature)
+        });
+        parts.into_iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+    }
+}
+
+/// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
+/// `s (I - p 11')`.
+fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    for (a, v) in a.iter_mut().zip(v) {
+        *a += s * v;
+    }
+    let rigid = s * limits.ridge;
+    let (mut theta, (total, count)) = threshold_from(a, 0.0, |total, count| rigid * total / (1.0 + rigid * count));
+    let mut pull = rigid / (1.0 + rigid * count);
+    if total - count * theta > limits.cap {
+        let kept;
+        (theta, (_, kept)) = threshold_from(a, theta, |total, count| (total - limits.cap) / count);
+        pull = 1.0 / kept;
+    }
+    for a in a.iter_mut() {
+        let over = *a - theta;
+        *a = if over <= 0.0 {
+            0.0
+        } else if pull == 1.0 && limits.ridge == 0.0 {
+            limits.cap
+        } else {
+            over
+        };
+    }
+    pull
+}

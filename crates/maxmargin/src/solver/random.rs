@@ -1,0 +1,30 @@
+//! Random order from a seed, with draws of our own: they stay the same between releases of the generator's crate.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Where the draws come from.
+pub(super) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// In `0..n`.
+    fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
+    }
+
+    /// In [0, 1).
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Fisher and Yates.
+    pub(super) fn shuffle(&mut self, order: &mut [u32]) {
+        for i in (1..order.len()).rev() {
+            order.swap(i, self.below(i + 1));
+        }
+    }
+}
