@@ -142,6 +142,7 @@ fn settings(args: &Args, warm_start: Option<Weights>) -> Settings {
         max_seconds: stopping.max_seconds,
         seed: args.solver.seed.unwrap_or(0),
         warm_start,
+        ..Settings::default()
     }
 }
 

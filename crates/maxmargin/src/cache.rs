@@ -1,8 +1,10 @@
 //! The outputs that each example has met: the last `capacity` distinct ones, the least recently used leaving first
 //! (Joachims, Finley, Yu 2009, section 4). Outputs are kept, not their feature vectors: they are small.
 
+use serde::{Deserialize, Serialize};
+
 /// A few outputs for each of some examples.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Cache<Y> {
     capacity: usize,
     outputs: Vec<Y>,
@@ -20,6 +22,14 @@ impl<Y: Clone + Default + PartialEq> Cache<Y> {
             used: vec![0; examples * capacity],
             lens: vec![0; examples],
         }
+    }
+
+    /// Is this a cache with room for `capacity` outputs of each of `examples` examples? One that was read may be another.
+    pub fn fits(&self, examples: usize, capacity: u16) -> bool {
+        let slots = examples * usize::from(capacity);
+        self.capacity == usize::from(capacity)
+            && (self.outputs.len(), self.used.len(), self.lens.len()) == (slots, slots, examples)
+            && self.lens.iter().all(|&len| len <= capacity)
     }
 
     /// The outputs of example `e`, by slot.

@@ -15,14 +15,19 @@ mod dual;
 mod factor;
 mod hessian;
 mod newton;
+mod saved;
 mod smo;
 
 pub use cut::Cut;
 pub(crate) use factor::Factor;
+pub(crate) use saved::LARGEST;
+
+use serde::{Deserialize, Serialize};
 
 use crate::parallel::{Pool, ranges};
 use dual::{Dual, Phase, gather};
 use newton::Newton;
+use saved::Saved;
 use smo::Smo;
 
 /// From this many multiply-adds on, the inner products of a new cut are shared among the threads.
@@ -46,21 +51,28 @@ pub enum Outcome {
     Unbounded,
 }
 
-/// The dual QP over the cuts found so far, with its solution.
-#[derive(Debug, Clone)]
+/// The dual QP over the cuts found so far, with its solution. Saved and read again it goes on in the same bits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Saved")]
 pub struct Qp {
     dimension: usize,
     cuts: Vec<Cut>,
     /// By cut: solves since a was positive.
     idle: Vec<u32>,
     dual: Dual,
+    #[serde(skip)]
     smo: Smo,
+    #[serde(skip)]
     newton: Newton,
     /// The a's of the highest value in a solve; and the largest violation by group.
+    #[serde(skip)]
     best: Vec<f64>,
+    #[serde(skip)]
     peak: Vec<f64>,
     /// A cut scattered densely, zero between uses; and the row of H that comes from it.
+    #[serde(skip)]
     dense: Vec<f64>,
+    #[serde(skip)]
     row: Vec<f64>,
 }
 
@@ -72,11 +84,15 @@ impl Qp {
     /// If a cap is negative or NaN.
     pub fn new(dimension: usize, caps: Vec<f64>) -> Self {
         assert!(caps.iter().all(|&u| u >= 0.0), "caps are not negative");
+        Self::with(dimension, Vec::new(), Vec::new(), Dual::new(caps))
+    }
+
+    fn with(dimension: usize, cuts: Vec<Cut>, idle: Vec<u32>, dual: Dual) -> Self {
         Self {
             dimension,
-            cuts: Vec::new(),
-            idle: Vec::new(),
-            dual: Dual::new(caps),
+            cuts,
+            idle,
+            dual,
             smo: Smo::default(),
             newton: Newton::default(),
             best: Vec::new(),
@@ -165,6 +181,11 @@ impl Qp {
         if dual.gap(peak) <= tolerance { Outcome::Solved } else { Outcome::Stalled }
     }
 
+    /// Number of coordinates of w.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
     /// `b'a - 1/2 a'Ha`: a lower bound on the objective.
     pub fn value(&self) -> f64 {
         self.dual.value()
@@ -251,6 +272,17 @@ impl Qp {
         dual.refresh();
     }
 
+    /// Makes the cuts hold wherever `|w| <= radius`: for a larger C, whose optimum may be longer than the radius for which
+    /// rounding to f32 was paid (see [`Cut::from_dense`]).
+    pub fn widen(&mut self, radius: f64) {
+        let p = self.dual.groups();
+        for (j, cut) in self.cuts.iter_mut().enumerate() {
+            cut.widen(radius);
+            self.dual.b[p + j] = cut.rhs();
+        }
+        self.dual.refresh();
+    }
+
     /// Drops the cuts whose a was 0 after each of the last `rounds` solves (at least one). The solution and
     /// its value stay.
     pub fn drop_inactive(&mut self, rounds: u32) {
@@ -303,7 +335,7 @@ impl Qp {
         }
         let diagonal = share.iter().map(|&(j, share)| share * row[p + j]).sum();
         row[p + place] = diagonal;
-        self.cuts[place] = Cut::exact(&self.dense, rhs);
+        self.cuts[place] = Cut::mean(&self.dense, rhs, share.iter().map(|&(j, share)| (&self.cuts[j], share)));
         self.cuts[place].clear_from(&mut self.dense);
         self.dual.replace(p + place, sum, rhs, &row);
         let kept: Vec<usize> = (0..self.len()).filter(|j| *j == place || !members.contains(j)).collect();

@@ -15,8 +15,10 @@ mod line_search;
 mod lines;
 pub mod n_slack;
 mod random;
+mod state;
 
 use course::Course;
+pub use state::{Snapshot, State};
 
 /// When is the answer good enough?
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,17 +39,32 @@ pub struct Settings {
     pub threads: usize,
     /// Stop after that many passes, n oracle calls each.
     pub max_passes: Option<f64>,
-    /// Stop after that many seconds.
+    /// Stop after that many seconds; those before a resumed state was saved count.
     pub max_seconds: Option<f64>,
     /// Seed of whatever is drawn at random: the order of the examples in n-slack.
     pub seed: u64,
     /// Where to begin.
     pub warm_start: Option<Weights>,
+    /// Goes on from a state that the same solver, with the same settings, saved on the same problem. With the same C training
+    /// ends as if it had never been stopped, in the same bits. Only C may be another: then training begins anew, but near
+    /// its end, with what the state knows.
+    pub resume: Option<State>,
+    /// Keep the state at the end, to begin with it at another C.
+    pub keep_state: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { stop: None, threads: 1, max_passes: None, max_seconds: None, seed: 0, warm_start: None }
+        Self {
+            stop: None,
+            threads: 1,
+            max_passes: None,
+            max_seconds: None,
+            seed: 0,
+            warm_start: None,
+            resume: None,
+            keep_state: false,
+        }
     }
 }
 
@@ -80,6 +97,11 @@ pub struct Progress {
 pub trait Observer {
     /// Called after every round; `Break` stops training, which returns the best weights so far.
     fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()>;
+
+    /// Called after [`on_iteration`](Self::on_iteration), when it is decided whether training goes on: `status` says why it
+    /// stops here. Not called while a sample is solved for a start, which takes as long again when it is begun anew.
+    /// The snapshot can be saved and its weights be looked at; it costs nothing unless that is done.
+    fn on_state(&mut self, _progress: &Progress, _snapshot: &dyn Snapshot, _status: Option<Status>) {}
 }
 
 /// Hears nothing, stops nothing.
@@ -169,6 +191,8 @@ pub struct Solution {
     pub weights: Weights,
     /// What is known of them.
     pub report: Report,
+    /// The state at the end, where [`Settings::keep_state`] asks for it. None for data that cannot be separated.
+    pub state: Option<State>,
 }
 
 /// A way to solve a [`Problem`].
@@ -212,6 +236,9 @@ impl Settings {
             }
             if !w.as_slice().iter().all(|w| w.is_finite()) {
                 return Err(Error::setting("warm-start", "has weights that are not finite"));
+            }
+            if self.resume.is_some() {
+                return Err(Error::setting("warm-start", "training either resumes or starts from weights, not both"));
             }
         }
         Ok(())

@@ -2,6 +2,9 @@
 
 use std::fmt::Debug;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::error::Result;
 use crate::features::{Block, Score, Sink};
 use crate::sparse::SparseView;
@@ -31,8 +34,8 @@ impl<Y> Copy for LossTerm<'_, Y> {}
 pub trait Task: Sync {
     /// One input, by reference: `&'a Sentence`, [`SparseView<'a>`](crate::sparse::SparseView), ...
     type Input<'a>: Copy + Send + Sync;
-    /// One output.
-    type Output: Clone + Debug + Default + PartialEq + Send + Sync;
+    /// One output. What training has found is saved and read again (see [`State`](crate::solver::State)), hence serde.
+    type Output: Clone + Debug + Default + PartialEq + Send + Sync + Serialize + DeserializeOwned;
     /// The decoder's tables: kept by the caller, so that a warm argmax allocates nothing.
     type Scratch: Default + Send + Sync;
 
@@ -59,7 +62,8 @@ pub trait Task: Sync {
         y: &mut Self::Output,
     ) -> Result<()>;
 
-    /// Does this example fit the task? If not, what is wrong and what to do.
+    /// Does this example fit the task? If not, what is wrong and what to do. Also asked of outputs that come from a saved
+    /// state, which may be damaged: what passes must not lead `features` and `loss` out of their bounds.
     fn check(&self, _x: Self::Input<'_>, _y: &Self::Output) -> std::result::Result<(), String> {
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::features::Block;
 use crate::sparse::SparseView;
 
 /// The weights of a linear model, laid out by the task's blocks.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     dense: Vec<f64>,
 }

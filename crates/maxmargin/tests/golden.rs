@@ -14,7 +14,7 @@ use maxmargin::tasks::multiclass::{Costs, Multiclass};
 fn is_solved_by<T: Task>(problem: &Problem<'_, T>, value: f64, weights: &[f64]) {
     for solver in certified(problem.len()) {
         let stop = if problem.formulation().penalty == Penalty::Hard { to_relative_gap(1e-9) } else { to_gap(1e-9) };
-        let Solution { weights: found, report } = solver.solve(problem, &stop, &mut patience());
+        let Solution { weights: found, report, .. } = solver.solve(problem, &stop, &mut patience());
         let context = format!("{solver:?} on {:?}: {report:?}", problem.formulation());
         assert_eq!(report.status, Status::Converged, "{context}");
         assert!((report.primal - value).abs() < 1e-7, "{} is not {value}: {context}", report.primal);

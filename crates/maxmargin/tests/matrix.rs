@@ -6,10 +6,10 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, PENALTIES, RESCALINGS, Unlisted, cuts, formulation, n_slack, separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Unlisted, bits_of, cuts, formulation, formulations, n_slack, separable, to_gap, to_relative_gap,
 };
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Progress, Settings, Solution, Status};
@@ -40,14 +40,6 @@ fn bits(p: &Progress) -> Vec<u64> {
     let number = |x: Option<f64>| x.map_or(u64::MAX, f64::to_bits);
     let reals = [number(p.primal), number(p.dual), number(p.gap), p.target.to_bits(), p.passes.to_bits()];
     reals.into_iter().chain([p.round, p.oracle_calls, p.cache_hits, p.working_set as u64]).collect()
-}
-
-fn report_bits(s: &Solution) -> Vec<u64> {
-    let r = &s.report;
-    let reals = [r.target, r.primal, r.dual, r.gap, r.passes].map(f64::to_bits);
-    let counts = [r.rounds, r.oracle_calls, r.cache_hits, r.working_set as u64, r.support as u64, r.status as u64];
-    let weights = s.weights.as_slice().iter().map(|w| w.to_bits());
-    reals.into_iter().chain(counts).chain(weights).collect()
 }
 
 /// One run, with its stream checked on the way.
@@ -97,23 +89,9 @@ fn same_bits_for_all_threads<T: Task>(problem: &Problem<'_, T>) {
             let (other_stream, other) = run(problem, &solver, threads);
             let context = format!("{solver:?} on {:?}, {threads} threads", problem.formulation());
             assert!(stream == other_stream, "{context}: another course");
-            assert!(report_bits(&solution) == report_bits(&other), "{context}: another result");
+            assert!(bits_of(&solution) == bits_of(&other), "{context}: another result");
         }
     }
-}
-
-/// The formulations that the task's oracle can do exactly.
-fn formulations(is_listed: bool) -> Vec<Formulation> {
-    let mut all = Vec::new();
-    for rescaling in RESCALINGS {
-        for penalty in PENALTIES {
-            let exact = is_listed || (rescaling == Rescaling::Margin && penalty != Penalty::Quadratic);
-            if exact {
-                all.push(Formulation { loss_scale: 1.5, ..formulation(4.0, rescaling, penalty) });
-            }
-        }
-    }
-    all
 }
 
 #[test]

@@ -1,18 +1,23 @@
 //! One cutting plane.
 
+use serde::{Deserialize, Serialize};
+
 use crate::sparse;
 
 /// One cut `<w, lhs> >= rhs - xi`.
 ///
 /// Sparse when under a quarter full, dense above: a sparse entry takes twice the room of a dense one and its
 /// product is slower to fetch. Values are f32 when the rounding is affordable, f64 otherwise.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cut {
     lhs: Lhs,
     rhs: f64,
+    /// `|e|`, the length of what rounding took from the left side, and the radius for which the right side has paid.
+    error: f64,
+    radius: f64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Lhs {
     Dense32(Vec<f32>),
     Dense64(Vec<f64>),
@@ -33,7 +38,7 @@ impl Cut {
         let error = lhs.iter().map(|&v| v - f64::from(v as f32)).map(|e| e * e).sum::<f64>().sqrt();
         let spent = if error == 0.0 { 0.0 } else { error * radius };
         // A value beyond f32 makes the error infinite or NaN; such a cut stays in f64 as well.
-        if spent <= budget { Self { lhs: narrow(lhs), rhs: rhs - spent } } else { Self::exact(lhs, rhs) }
+        if spent <= budget { Self { lhs: narrow(lhs), rhs: rhs - spent, error, radius } } else { Self::exact(lhs, rhs) }
     }
 
     /// The cut in f64, without any rounding.
@@ -45,7 +50,42 @@ impl Cut {
         } else {
             Lhs::Dense64(lhs.to_vec())
         };
-        Self { lhs, rhs }
+        Self { lhs, rhs, error: 0.0, radius: f64::INFINITY }
+    }
+
+    /// A mean of cuts, in f64: with the left and right sides of the mean, and the `members` with their shares.
+    pub(super) fn mean<'c>(lhs: &[f64], rhs: f64, members: impl Iterator<Item = (&'c Self, f64)>) -> Self {
+        let mut mean = Self::exact(lhs, rhs);
+        for (cut, share) in members {
+            mean.error += share * cut.error;
+            mean.radius = mean.radius.min(cut.radius);
+        }
+        mean
+    }
+
+    /// Makes the cut one that holds for `|w| <= radius`, at the price of its right side.
+    pub(super) fn widen(&mut self, radius: f64) {
+        if self.error > 0.0 && radius > self.radius {
+            self.rhs -= self.error * (radius - self.radius);
+            self.radius = radius;
+        }
+    }
+
+    /// Is this a cut of `dimension` coordinates, all numbers at most `largest`?
+    pub(super) fn is_sound(&self, dimension: usize, largest: f64) -> bool {
+        let fits = |&j: &u32| (j as usize) < dimension;
+        let small = |v: f64| v.abs() <= largest;
+        let lhs_is_sound = match &self.lhs {
+            Lhs::Dense32(values) => values.len() == dimension && values.iter().all(|&v| small(f64::from(v))),
+            Lhs::Dense64(values) => values.len() == dimension && values.iter().all(|&v| small(v)),
+            Lhs::Sparse32(indices, values) => {
+                indices.len() == values.len() && indices.iter().all(fits) && values.iter().all(|&v| small(f64::from(v)))
+            }
+            Lhs::Sparse64(indices, values) => {
+                indices.len() == values.len() && indices.iter().all(fits) && values.iter().all(|&v| small(v))
+            }
+        };
+        lhs_is_sound && small(self.rhs) && small(self.error) && self.radius >= 0.0
     }
 
     /// The right side, less what the rounding of the left side took.

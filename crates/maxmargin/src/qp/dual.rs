@@ -1,5 +1,7 @@
 //! The state of the dual: variables, gradient, and what they prove.
 
+use serde::{Deserialize, Serialize};
+
 use super::hessian::Hessian;
 use crate::sparse::axpy;
 
@@ -23,7 +25,7 @@ pub(super) enum Phase {
 
 /// Variables 0..p are the slacks of the p groups: cuts `<w, 0> >= 0` that take what the others leave of the
 /// cap, so that the a's of a group always sum to it exactly. The cuts follow.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Dual {
     pub(super) hessian: Hessian,
     pub(super) b: Vec<f64>,

@@ -1,8 +1,11 @@
 //! The inner products of all pairs of cuts.
 
+use serde::{Deserialize, Serialize, Serializer};
+
 /// A symmetric matrix that grows by a row at a time. Rows are stored in full, so that each is one slice; the
 /// room doubles, so that growing costs a copy now and then only.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Vec<Vec<f64>>")]
 pub(super) struct Hessian {
     n: usize,
     stride: usize,
@@ -12,6 +15,10 @@ pub(super) struct Hessian {
 impl Hessian {
     pub(super) fn zeros(n: usize) -> Self {
         Self { n, stride: n, entries: vec![0.0; n * n] }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.n
     }
 
     pub(super) fn row(&self, i: usize) -> &[f64] {
@@ -66,6 +73,28 @@ impl Hessian {
             }
         }
         self.n = kept.len();
+    }
+}
+
+/// The rows up to the diagonal.
+impl Serialize for Hessian {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.n).map(|i| &self.row(i)[..=i]))
+    }
+}
+
+impl TryFrom<Vec<Vec<f64>>> for Hessian {
+    type Error = &'static str;
+
+    fn try_from(rows: Vec<Vec<f64>>) -> Result<Self, Self::Error> {
+        let mut hessian = Self::default();
+        for row in rows {
+            if row.len() != hessian.n + 1 || !row.iter().all(|h| h.is_finite()) {
+                return Err("the inner products are no triangle of numbers");
+            }
+            hessian.push(&row);
+        }
+        Ok(hessian)
     }
 }
 

@@ -1,9 +1,14 @@
 //! The course of one training run: counters, best point, bound, and when to stop.
 
+use std::cell::LazyCell;
+use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::{Certificate, Observer, Progress, Report, Settings, Solution, Status, Stop};
+use serde::{Deserialize, Serialize};
+
+use super::state::{Header, Reader, Resumable, Writer, check, check_weights};
+use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
@@ -13,6 +18,7 @@ use crate::weights::Weights;
 
 /// Makes the dual QP's tolerance tighter while its solutions do not rise by it: a tolerance that follows the gap can be
 /// met without a step, and the same point would come back for ever.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tightening(f64);
 
 impl Default for Tightening {
@@ -31,72 +37,147 @@ impl Tightening {
     }
 }
 
-/// Everything that a run keeps beside the solver's own state.
-pub(super) struct Course<'o> {
-    observer: &'o mut dyn Observer,
-    start: Instant,
-    stop: Stop,
-    c: f64,
-    hard: bool,
-    examples: usize,
-    exact_oracle: bool,
-    max_passes: f64,
-    max_seconds: f64,
+/// What a run has reached and what it took: the part of a [`State`] that all solvers share.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SoFar {
     pub(super) rounds: u64,
     pub(super) oracle_calls: u64,
     pub(super) cache_hits: u64,
-    pub(super) seconds_oracle: f64,
-    pub(super) seconds_qp: f64,
+    /// At the end of the last round, since the very beginning.
+    seconds: f64,
+    seconds_oracle: f64,
+    seconds_qp: f64,
     pub(super) working_set: usize,
     pub(super) support: usize,
+    /// The solver sees no more progress: this round is its last.
+    pub(super) stalled: bool,
     best: Weights,
     pub(super) primal: f64,
     pub(super) dual: f64,
 }
 
+impl SoFar {
+    fn at(start: Weights) -> Self {
+        Self {
+            rounds: 0,
+            oracle_calls: 0,
+            cache_hits: 0,
+            seconds: 0.0,
+            seconds_oracle: 0.0,
+            seconds_qp: 0.0,
+            working_set: 0,
+            support: 0,
+            stalled: false,
+            best: start,
+            primal: f64::INFINITY,
+            // w = 0 and no slack is below everything.
+            dual: 0.0,
+        }
+    }
+
+    /// Is this what a run with `d` weights can have reached?
+    fn check(&self, d: usize) -> Result<()> {
+        let counters = [self.rounds, self.oracle_calls, self.cache_hits];
+        check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
+        let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
+        check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
+        check(!self.primal.is_nan() && self.dual.is_finite(), "primal and dual")?;
+        check_weights(&self.best, d)
+    }
+}
+
+/// Everything that a run keeps beside the solver's own state.
+pub(super) struct Course<'o> {
+    observer: &'o mut dyn Observer,
+    settings: &'o Settings,
+    solver: &'static str,
+    /// Looks at all examples, hence only when needed.
+    header: LazyCell<Header, Box<dyn FnOnce() -> Header + 'o>>,
+    start: Instant,
+    /// Seconds that training had taken when it was saved.
+    earlier: f64,
+    stop: Stop,
+    c: f64,
+    hard: bool,
+    examples: usize,
+    exact_oracle: bool,
+    kept: Result<Option<State>>,
+    pub(super) so_far: SoFar,
+}
+
+/// A saved state, at the beginning of the solver's own part.
+pub(super) struct Saved<'s> {
+    /// Reads that part.
+    pub(super) reader: Reader<'s>,
+    /// What C has been multiplied by since, where it is another. The course is a new one then.
+    pub(super) growth: Option<f64>,
+}
+
 impl<'o> Course<'o> {
     pub(super) fn new<T: Task>(
-        problem: &Problem<'_, T>,
-        settings: &Settings,
+        solver: &'o (impl Solver + Debug),
+        problem: &'o Problem<'_, T>,
+        settings: &'o Settings,
         observer: &'o mut dyn Observer,
     ) -> Result<Self> {
         settings.check(problem)?;
         Ok(Self {
             observer,
+            settings,
+            solver: solver.name(),
+            header: LazyCell::new(Box::new(move || Header::new(solver, problem, settings))),
             start: Instant::now(),
+            earlier: 0.0,
             stop: settings.stop_rule(problem),
             c: problem.formulation().c,
             hard: problem.formulation().penalty == Penalty::Hard,
             examples: problem.len(),
             exact_oracle: problem.oracle_is_exact(),
-            max_passes: settings.max_passes.unwrap_or(f64::INFINITY),
-            max_seconds: settings.max_seconds.unwrap_or(f64::INFINITY),
-            rounds: 0,
-            oracle_calls: 0,
-            cache_hits: 0,
-            seconds_oracle: 0.0,
-            seconds_qp: 0.0,
-            working_set: 0,
-            support: 0,
-            best: settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(problem.dimension())),
-            primal: f64::INFINITY,
-            // w = 0 and no slack is below everything.
-            dual: 0.0,
+            kept: Ok(None),
+            so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(problem.dimension()))),
         })
+    }
+
+    /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
+    /// returned. With another C the course is a new one that begins with P of the best point so far.
+    pub(super) fn resume<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<Option<Saved<'o>>> {
+        let Some(state) = &self.settings.resume else { return Ok(None) };
+        let (header, mut reader) = Reader::new(state)?;
+        let growth = self.header.resumes(&header)?;
+        let so_far: SoFar = reader.take()?;
+        so_far.check(problem.dimension())?;
+        if growth.is_some() {
+            self.offer_exact(problem, &so_far.best, pool)?;
+        } else {
+            self.earlier = so_far.seconds;
+            self.so_far = so_far;
+        }
+        Ok(Some(Saved { reader, growth }))
+    }
+
+    /// Before the first round of this run: is a resumed one over already?
+    pub(super) fn begin(&self) -> ControlFlow<Status> {
+        let over = self.settings.resume.is_some().then(|| self.decide(false, self.seconds())).flatten();
+        over.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    }
+
+    /// Seconds since the very beginning.
+    fn seconds(&self) -> f64 {
+        self.earlier + self.start.elapsed().as_secs_f64()
     }
 
     /// Takes note of a point whose P is known exactly.
     pub(super) fn offer(&mut self, w: &Weights, primal: f64) {
-        if primal < self.primal {
-            self.primal = primal;
-            self.best.clone_from(w);
+        if primal < self.so_far.primal {
+            self.so_far.primal = primal;
+            self.so_far.best.clone_from(w);
         }
     }
 
     /// Takes note of a point after an exact pass there, and returns its P. Hard margin: of the smallest multiple of
     /// the point that separates the data.
     pub(super) fn offer_exact<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<f64> {
-        self.oracle_calls += self.examples as u64;
+        self.so_far.oracle_calls += self.examples as u64;
         if !self.hard {
             let primal = self.in_oracle(|| problem.objective(w, pool))?;
             self.offer(w, primal);
@@ -115,25 +196,25 @@ impl<'o> Course<'o> {
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
     pub(super) fn verify<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<()> {
-        self.oracle_calls += self.examples as u64;
-        let best = std::mem::take(&mut self.best);
-        self.primal = self.in_oracle(|| problem.objective(&best, pool))?;
-        self.best = best;
+        self.so_far.oracle_calls += self.examples as u64;
+        let best = std::mem::take(&mut self.so_far.best);
+        self.so_far.primal = self.in_oracle(|| problem.objective(&best, pool))?;
+        self.so_far.best = best;
         Ok(())
     }
 
     /// Takes note of a lower bound.
     pub(super) fn bound(&mut self, dual: f64) {
-        self.dual = self.dual.max(dual);
+        self.so_far.dual = self.so_far.dual.max(dual);
     }
 
     pub(super) fn gap(&self) -> f64 {
-        self.primal - self.dual
+        self.so_far.primal - self.so_far.dual
     }
 
     /// The gap that stops training.
     pub(super) fn target(&self) -> f64 {
-        self.target_at(if self.primal.is_finite() { self.primal } else { self.dual })
+        self.target_at(if self.so_far.primal.is_finite() { self.so_far.primal } else { self.so_far.dual })
     }
 
     /// The same, were P `primal`.
@@ -146,7 +227,7 @@ impl<'o> Course<'o> {
 
     /// The target as a share of P; 0 while nothing is known of P.
     pub(super) fn relative_target(&self) -> f64 {
-        let scale = if self.primal.is_finite() { self.primal } else { self.dual };
+        let scale = if self.so_far.primal.is_finite() { self.so_far.primal } else { self.so_far.dual };
         if scale > 0.0 { self.target() / scale } else { 0.0 }
     }
 
@@ -155,15 +236,15 @@ impl<'o> Course<'o> {
     }
 
     pub(super) fn passes(&self) -> f64 {
-        self.oracle_calls as f64 / self.examples as f64
+        self.so_far.oracle_calls as f64 / self.examples as f64
     }
 
     /// Passes on that training goes on, on a sample of the data, and whether it shall stop.
     pub(super) fn on_sample(&mut self, sample: &Progress) -> ControlFlow<()> {
-        let oracle_calls = self.oracle_calls + sample.oracle_calls;
+        let oracle_calls = self.so_far.oracle_calls + sample.oracle_calls;
         self.observer.on_iteration(&Progress {
             round: 0,
-            seconds: self.start.elapsed().as_secs_f64(),
+            seconds: self.seconds(),
             passes: oracle_calls as f64 / self.examples as f64,
             oracle_calls,
             primal: None,
@@ -175,37 +256,52 @@ impl<'o> Course<'o> {
 
     /// Takes note of what a solution on a sample took.
     pub(super) fn after_sample(&mut self, report: &Report) {
-        self.oracle_calls += report.oracle_calls;
-        self.seconds_oracle += report.seconds_oracle;
-        self.seconds_qp += report.seconds_qp;
+        self.so_far.oracle_calls += report.oracle_calls;
+        self.so_far.seconds_oracle += report.seconds_oracle;
+        self.so_far.seconds_qp += report.seconds_qp;
     }
 
-    /// Ends a round. `exact`: P at this round's point, where an exact pass was made.
-    pub(super) fn end_round(&mut self, exact: Option<f64>) -> ControlFlow<Status> {
-        self.rounds += 1;
+    /// Ends a round. `exact`: P at this round's point, where an exact pass was made. `solver`: its state as it goes into the
+    /// next round.
+    pub(super) fn end_round(&mut self, exact: Option<f64>, solver: &impl Resumable) -> ControlFlow<Status> {
+        self.so_far.rounds += 1;
+        self.so_far.seconds = self.seconds();
         let progress = Progress {
-            round: self.rounds,
-            seconds: self.start.elapsed().as_secs_f64(),
+            round: self.so_far.rounds,
+            seconds: self.so_far.seconds,
             passes: self.passes(),
-            oracle_calls: self.oracle_calls,
-            cache_hits: self.cache_hits,
+            oracle_calls: self.so_far.oracle_calls,
+            cache_hits: self.so_far.cache_hits,
             primal: exact.filter(|p| p.is_finite()),
-            dual: Some(self.dual),
+            dual: Some(self.so_far.dual),
             gap: exact.map(|_| self.gap()).filter(|g| g.is_finite()),
             target: self.target(),
-            working_set: self.working_set,
+            working_set: self.so_far.working_set,
         };
         let told = self.observer.on_iteration(&progress);
+        let status = self.decide(told.is_break(), progress.seconds);
+        let here = Here { header: &self.header, so_far: &self.so_far, solver };
+        self.observer.on_state(&progress, &here, status);
+        if self.settings.keep_state && status.is_some() {
+            self.kept = here.save().map(Some);
+        }
+        status.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    }
+
+    /// Is it over?
+    fn decide(&self, interrupted: bool, seconds: f64) -> Option<Status> {
         if self.converged() {
-            ControlFlow::Break(Status::Converged)
-        } else if told.is_break() {
-            ControlFlow::Break(Status::Interrupted)
-        } else if self.passes() >= self.max_passes {
-            ControlFlow::Break(Status::MaxPasses)
-        } else if progress.seconds >= self.max_seconds {
-            ControlFlow::Break(Status::MaxSeconds)
+            Some(Status::Converged)
+        } else if self.so_far.stalled {
+            Some(Status::Stalled)
+        } else if interrupted {
+            Some(Status::Interrupted)
+        } else if self.settings.max_passes.is_some_and(|most| self.passes() >= most) {
+            Some(Status::MaxPasses)
+        } else if self.settings.max_seconds.is_some_and(|most| seconds >= most) {
+            Some(Status::MaxSeconds)
         } else {
-            ControlFlow::Continue(())
+            None
         }
     }
 
@@ -213,7 +309,7 @@ impl<'o> Course<'o> {
     pub(super) fn in_oracle<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = work();
-        self.seconds_oracle += start.elapsed().as_secs_f64();
+        self.so_far.seconds_oracle += start.elapsed().as_secs_f64();
         result
     }
 
@@ -221,38 +317,61 @@ impl<'o> Course<'o> {
     pub(super) fn in_qp<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = work();
-        self.seconds_qp += start.elapsed().as_secs_f64();
+        self.so_far.seconds_qp += start.elapsed().as_secs_f64();
         result
     }
 
     /// The best weights and the report on them.
-    pub(super) fn finish(mut self, solver: &'static str, status: Status) -> Solution {
-        // At the optimum rounding may put the bound above P. More than rounding would be a false bound.
+    pub(super) fn finish(mut self, status: Status) -> Result<Solution> {
+        // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
+        // that somebody else wrote may bring.
         debug_assert!(
-            !self.exact_oracle || self.dual <= self.primal * (1.0 + 1e-6) + 1e-9 * self.c,
+            !self.exact_oracle
+                || self.settings.resume.is_some()
+                || self.so_far.dual <= self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c,
             "the bound {} is above P = {}",
-            self.dual,
-            self.primal
+            self.so_far.dual,
+            self.so_far.primal
         );
-        self.dual = self.dual.min(self.primal);
+        self.so_far.dual = self.so_far.dual.min(self.so_far.primal);
         let report = Report {
-            solver,
+            solver: self.solver,
             status,
             certificate: if self.exact_oracle { Certificate::Exact } else { Certificate::Estimate },
             target: self.target(),
-            primal: self.primal,
-            dual: self.dual,
+            primal: self.so_far.primal,
+            dual: self.so_far.dual,
             gap: self.gap(),
-            rounds: self.rounds,
+            rounds: self.so_far.rounds,
             passes: self.passes(),
-            oracle_calls: self.oracle_calls,
-            cache_hits: self.cache_hits,
-            working_set: self.working_set,
-            support: self.support,
-            seconds_training: self.start.elapsed().as_secs_f64(),
-            seconds_oracle: self.seconds_oracle,
-            seconds_qp: self.seconds_qp,
+            oracle_calls: self.so_far.oracle_calls,
+            cache_hits: self.so_far.cache_hits,
+            working_set: self.so_far.working_set,
+            support: self.so_far.support,
+            seconds_training: self.seconds(),
+            seconds_oracle: self.so_far.seconds_oracle,
+            seconds_qp: self.so_far.seconds_qp,
         };
-        Solution { weights: self.best, report }
+        Ok(Solution { weights: self.so_far.best, report, state: self.kept? })
+    }
+}
+
+/// A run at the end of a round.
+struct Here<'h, 'o, S> {
+    header: &'h LazyCell<Header, Box<dyn FnOnce() -> Header + 'o>>,
+    so_far: &'h SoFar,
+    solver: &'h S,
+}
+
+impl<S: Resumable> Snapshot for Here<'_, '_, S> {
+    fn weights(&self) -> &Weights {
+        self.solver.weights().unwrap_or(&self.so_far.best)
+    }
+
+    fn save(&self) -> Result<State> {
+        let mut writer = Writer::new(self.header)?;
+        writer.put(self.so_far)?;
+        self.solver.write(&mut writer)?;
+        Ok(writer.finish())
     }
 }

@@ -12,13 +12,16 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::course::Tightening;
+use serde::{Deserialize, Serialize};
+
+use super::course::{Saved, Tightening};
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
+use super::state::{Resumable, Writer, check, check_weights};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
-use crate::problem::{Penalty, Problem};
+use crate::problem::{Formulation, Penalty, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::sparse::dot;
 use crate::task::Task;
@@ -90,16 +93,23 @@ impl Solver for CuttingPlane {
             let rule = format!("must be at least {} for {} groups", 2 * self.groups + 2, self.groups);
             return Err(Error::setting("max-cuts", rule));
         }
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
+        let saved = course.resume(problem, &pool)?;
         let start = match &settings.warm_start {
             Some(start) => Some(start.clone()),
-            None if self.keep(problem) == Keep::All => self.start_on_sample(problem, settings, &mut course)?,
+            None if saved.is_none() && self.keep(problem) == Keep::All => {
+                self.start_on_sample(problem, settings, &mut course)?
+            }
             None => None,
         };
         let mut run = Run::new(self, problem, &pool, start);
-        let status = run.rounds(&mut course)?;
-        Ok(course.finish(self.name(), status))
+        let begun = match saved {
+            Some(saved) => run.restore(saved, &mut course)?,
+            None => run.first_round(&mut course)?,
+        };
+        let status = run.rounds(begun, &mut course)?;
+        course.finish(status)
     }
 }
 
@@ -132,7 +142,7 @@ impl CuttingPlane {
             // Three times a share may be no share any more; then the sample is solved as far as the whole.
             Stop::RelativeGap(r) => Stop::RelativeGap(if SAMPLE_GAP * r < 1.0 { SAMPLE_GAP * r } else { r }),
         };
-        let settings = Settings { stop: Some(stop), ..settings.clone() };
+        let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
         let sample = problem.every(SAMPLE_STEP);
         let solution = self.solve(&sample, &settings, &mut |progress: &Progress| course.on_sample(progress))?;
         course.after_sample(&solution.report);
@@ -175,7 +185,23 @@ enum Primal {
     FromOracle,
 }
 
-/// The state of a run: the master, and the partitions that serve it.
+/// What the master keeps from round to round.
+#[derive(Serialize, Deserialize)]
+struct Master {
+    qp: Qp,
+    center: Weights,
+    /// The gap when P was last known.
+    exact_gap: f64,
+    /// Running mean of the steps of the line search.
+    usual_step: f64,
+    /// The last exact round brought nothing.
+    stuck: bool,
+    /// Exact rounds since the gap last fell.
+    stalled: u32,
+    tightening: Tightening,
+}
+
+/// A run: the master, and the partitions that serve it.
 struct Run<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     pool: &'p Pool,
@@ -188,16 +214,9 @@ struct Run<'p, 'a, T: Task> {
     /// Partitions in the order of the examples, none across groups.
     parts: Vec<Lines<'p, 'a, T>>,
     group_of_part: Vec<usize>,
-    qp: Qp,
-    center: Weights,
+    master: Master,
     ahead: Weights,
     lhs: Vec<f64>,
-    /// The gap when P was last known.
-    exact_gap: f64,
-    /// Running mean of the steps of the line search.
-    usual_step: f64,
-    /// The last exact round brought nothing.
-    stuck: bool,
 }
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
@@ -215,9 +234,6 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 group_of_part.push(g);
             }
         }
-        let cap = |group: &Range<usize>| {
-            if hard { f64::INFINITY } else { formulation.c * group.len() as f64 / n as f64 }
-        };
         let start = start.unwrap_or_else(|| Weights::zeros(d));
         Self {
             problem,
@@ -225,51 +241,84 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             solver,
             searches: solver.placement == Placement::LineSearch && keep != Keep::Nothing && !hard,
             complete: keep == Keep::All,
-            qp: Qp::new(d, groups.iter().map(cap).collect()),
+            ahead: start.clone(),
+            master: Master {
+                qp: Qp::new(d, caps(problem, &groups)),
+                center: start,
+                exact_gap: f64::INFINITY,
+                usual_step: 0.0,
+                stuck: false,
+                stalled: 0,
+                tightening: Tightening::default(),
+            },
             groups,
             parts,
             group_of_part,
-            ahead: start.clone(),
-            center: start,
             lhs: vec![0.0; d],
-            exact_gap: f64::INFINITY,
-            usual_step: 0.0,
-            stuck: false,
         }
     }
 
+    /// Goes back to where the state was saved. Says whether the run is over already.
+    fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<ControlFlow<Status>> {
+        self.master = saved.reader.take()?;
+        for lines in &mut self.parts {
+            lines.read(&mut saved.reader)?;
+        }
+        let (d, caps) = (self.problem.dimension(), caps(self.problem, &self.groups));
+        let Master { qp, center, usual_step, .. } = &mut self.master;
+        check_weights(center, d)?;
+        check((0.0..=1.0).contains(usual_step), "the usual step")?;
+        check(qp.dimension() == d && qp.caps().len() == caps.len(), "the dual")?;
+        if saved.growth.is_some() {
+            // Cuts and lines are the same for every C, but for what rounding has cost: |w*|^2 / 2 <= P.
+            qp.widen((2.0 * course.so_far.primal).sqrt());
+            qp.set_caps(caps);
+            course.bound(qp.value());
+            (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
+            self.master.exact_gap = course.gap();
+            (self.master.stuck, self.master.stalled, self.master.tightening) = (false, 0, Tightening::default());
+        } else {
+            check(qp.caps() == caps, "the caps")?;
+        }
+        Ok(course.begin())
+    }
+
+    /// The round that begins at the starting point.
+    fn first_round(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<Status>> {
+        let exact = self.first_cut(course)?;
+        Ok(course.end_round(exact, self))
+    }
+
     /// The algorithm.
-    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
-        let mut exact = self.first_cut(course)?;
-        let mut tightening = Tightening::default();
-        let mut stalled = 0;
+    fn rounds(&mut self, mut last: ControlFlow<Status>, course: &mut Course<'_>) -> Result<Status> {
         loop {
-            if let ControlFlow::Break(status) = course.end_round(exact)
+            if let ControlFlow::Break(status) = last
                 && self.is_final(status, course)?
             {
                 return Ok(status);
             }
             let before = course.gap();
-            let tolerance = tightening.of(self.qp_tolerance(course));
-            let value = self.qp.value();
-            let outcome = course.in_qp(|| self.qp.solve(tolerance));
-            tightening.after(self.qp.value() - value, tolerance);
-            course.bound(self.qp.value());
+            let tolerance = self.master.tightening.of(self.qp_tolerance(course));
+            let Master { qp, tightening, .. } = &mut self.master;
+            let value = qp.value();
+            let outcome = course.in_qp(|| qp.solve(tolerance));
+            tightening.after(qp.value() - value, tolerance);
+            course.bound(qp.value());
             if outcome == Outcome::Unbounded {
                 return Ok(Status::Infeasible);
             }
             course.in_qp(|| {
-                self.qp.weights_into(self.ahead.as_mut_slice());
-                self.qp.drop_inactive(self.solver.idle_rounds);
+                qp.weights_into(self.ahead.as_mut_slice());
+                qp.drop_inactive(self.solver.idle_rounds);
             });
-            exact = self.round(course)?;
-            (course.working_set, course.support) = (self.qp.len(), self.qp.active());
+            let exact = self.round(course)?;
+            let Master { qp, stuck, stalled, .. } = &mut self.master;
+            (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
             // In f64 the gap cannot fall for ever.
-            stalled = if course.gap() < before { 0 } else { stalled + u32::from(exact.is_some()) };
-            self.stuck = exact.is_some() && stalled > 0;
-            if stalled >= STALLED_ROUNDS && outcome == Outcome::Stalled {
-                return Ok(Status::Stalled);
-            }
+            *stalled = if course.gap() < before { 0 } else { stalled.saturating_add(u32::from(exact.is_some())) };
+            *stuck = exact.is_some() && *stalled > 0;
+            course.so_far.stalled = *stalled >= STALLED_ROUNDS && outcome == Outcome::Stalled;
+            last = course.end_round(exact, self);
         }
     }
 
@@ -283,9 +332,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         if status != Status::Converged || course.converged() {
             return Ok(true);
         }
-        self.ahead.clone_from(&self.center);
+        self.ahead.clone_from(&self.master.center);
         course.in_oracle(|| self.look_ahead())?;
-        course.oracle_calls += self.problem.len() as u64;
+        course.so_far.oracle_calls += self.problem.len() as u64;
         self.each_part(|lines| lines.advance(1.0));
         Ok(false)
     }
@@ -306,15 +355,15 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn round(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
         let (t, model) = course.in_oracle(|| {
             // Where the oracle's last answers at the centre were no news, it is asked at the QP's point.
-            let plain = !self.searches || (self.stuck && !self.complete);
+            let plain = !self.searches || (self.master.stuck && !self.complete);
             if plain { Ok((1.0, self.look_ahead()?)) } else { self.search() }
         })?;
-        self.usual_step = STEP_MEMORY * self.usual_step + (1.0 - STEP_MEMORY) * t.min(1.0);
-        move_towards(&mut self.center, &self.ahead, t);
+        self.master.usual_step = STEP_MEMORY * self.master.usual_step + (1.0 - STEP_MEMORY) * t.min(1.0);
+        move_towards(&mut self.master.center, &self.ahead, t);
         // While the cached outputs violate enough, they make the cut; else the oracle does.
-        let exact_gap = if self.exact_gap.is_finite() { self.exact_gap } else { 0.0 };
+        let exact_gap = if self.master.exact_gap.is_finite() { self.master.exact_gap } else { 0.0 };
         let enough = (0.5 * course.target()).max(CACHED_SHARE * exact_gap);
-        if self.complete || (model - course.dual > enough && !self.stuck) {
+        if self.complete || (model - course.so_far.dual > enough && !self.master.stuck) {
             let sums = course.in_oracle(|| self.cut(t))?;
             self.end_cut(&sums, if self.complete { Primal::OnLines(model) } else { Primal::Unknown }, course)
         } else {
@@ -329,28 +378,28 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// Adds the groups' cuts to the QP, and takes note of P at the centre where it is known: returned then.
     fn end_cut(&mut self, sums: &[Sums], primal: Primal, course: &mut Course<'_>) -> Result<Option<f64>> {
         let n = self.problem.len() as u64;
-        course.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
-        let half_norm2 = 0.5 * dot(self.center.as_slice(), self.center.as_slice());
+        course.so_far.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
+        let half_norm2 = 0.5 * dot(self.master.center.as_slice(), self.master.center.as_slice());
         let exact = match primal {
             Primal::Unknown => None,
             Primal::OnLines(model) => Some(model),
             Primal::FromOracle => Some(half_norm2 + self.slack_factor() * sums.iter().map(|s| s.slack).sum::<f64>()),
         };
         if exact.is_some() {
-            course.oracle_calls += n;
+            course.so_far.oracle_calls += n;
         }
         let exact = match exact {
-            Some(_) if self.is_hard() => Some(course.offer_exact(self.problem, &self.center, self.pool)?),
+            Some(_) if self.is_hard() => Some(course.offer_exact(self.problem, &self.master.center, self.pool)?),
             Some(primal) => {
-                course.offer(&self.center, primal);
+                course.offer(&self.master.center, primal);
                 Some(primal)
             }
             None => None,
         };
         if exact.is_some() {
-            self.exact_gap = course.gap();
+            self.master.exact_gap = course.gap();
         }
-        let (primal, target) = (course.primal, course.target());
+        let (primal, target) = (course.so_far.primal, course.target());
         course.in_qp(|| self.push(sums, primal, target));
         Ok(exact)
     }
@@ -359,9 +408,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// is far above its minimum for long: there the dual value is the measure.
     fn qp_tolerance(&self, course: &Course<'_>) -> f64 {
         if self.is_hard() {
-            return 0.1 * course.relative_target() * course.dual;
+            return 0.1 * course.relative_target() * course.so_far.dual;
         }
-        (0.1 * course.gap()).min(0.01 * course.primal).max(0.05 * course.target())
+        (0.1 * course.gap()).min(0.01 * course.so_far.primal).max(0.05 * course.target())
     }
 
     /// One cut for each group: the mean over its examples.
@@ -374,10 +423,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             let own = self.parts.iter().zip(sums).zip(&self.group_of_part).filter(|part| *part.1 == g);
             let rhs = mean_cut(own.map(|((part, sums), _)| (part.lhs(), sums)), group.len(), &mut self.lhs);
             if rhs != 0.0 || self.lhs.iter().any(|&x| x != 0.0) {
-                self.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool);
+                self.master.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool);
             }
         }
-        self.qp.shrink_to(self.solver.max_cuts);
+        self.master.qp.shrink_to(self.solver.max_cuts);
     }
 
     fn is_hard(&self) -> bool {
@@ -398,10 +447,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// The minimum of P, on the lines, from the centre towards the point ahead: where, and its value.
     fn search(&mut self) -> Result<(f64, f64)> {
-        let half_norm2 = Polynomial::half_norm2(self.center.as_slice(), self.ahead.as_slice());
+        let half_norm2 = Polynomial::half_norm2(self.master.center.as_slice(), self.ahead.as_slice());
         let factor = self.slack_factor();
         let ahead = &self.ahead;
-        let (mut low, mut high) = (0.0, (SEARCHED * self.usual_step).clamp(1e-3, 1.0));
+        let (mut low, mut high) = (0.0, (SEARCHED * self.master.usual_step).clamp(1e-3, 1.0));
         let mut sums: Result<Vec<_>> = self
             .pool
             .map(self.parts.iter_mut().collect(), |lines| lines.look_ahead_for_breaks(ahead, high))
@@ -426,15 +475,29 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// Moves the lines' centre to t and cuts between it and the point ahead.
     fn cut(&mut self, t: f64) -> Result<Vec<Sums>> {
-        let mu = if self.searches && !self.stuck { self.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
+        let mu = if self.searches && !self.master.stuck { self.master.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.advance_and_cut(t, mu)).into_iter().collect()
     }
 
     /// Asks the oracle at the centre, and cuts there.
     fn ask(&mut self) -> Result<Vec<Sums>> {
-        let center = &self.center;
+        let center = &self.master.center;
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.ask_and_cut(center)).into_iter().collect()
     }
+}
+
+impl<T: Task> Resumable for Run<'_, '_, T> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.master)?;
+        self.parts.iter().try_for_each(|lines| lines.write(out))
+    }
+}
+
+/// C's share for each group; none is too much with the hard margin.
+fn caps<T: Task>(problem: &Problem<'_, T>, groups: &[Range<usize>]) -> Vec<f64> {
+    let Formulation { c, penalty, .. } = problem.formulation();
+    let share = |group: &Range<usize>| c * group.len() as f64 / problem.len() as f64;
+    groups.iter().map(|group| if penalty == Penalty::Hard { f64::INFINITY } else { share(group) }).collect()
 }
 
 /// `center += t (ahead - center)`

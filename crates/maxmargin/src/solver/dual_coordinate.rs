@@ -89,7 +89,7 @@ impl Solver for DualCoordinate {
             let rule = "dual-coordinate needs a task whose outputs are a list over one input vector; take bcfw";
             return Err(Error::setting("solver", rule));
         };
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
         let start = self.start(problem, settings, &mut course)?;
         let status = match stacked.places() {
@@ -102,7 +102,7 @@ impl Solver for DualCoordinate {
                 Run { solver: self, problem, settings, pool: &pool, blocks: &blocks }.solve(start, &mut course)
             }
         };
-        Ok(course.finish(self.name(), status))
+        course.finish(status)
     }
 }
 
@@ -188,8 +188,8 @@ impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
         while coordinates.stage() < 1.0 {
             for _ in 0..START_PASSES {
                 let seen = course.in_oracle(|| coordinates.pass());
-                course.oracle_calls += seen.looks;
-                course.end_round(None)?;
+                course.so_far.oracle_calls += seen.looks;
+                course.end_round(None, &super::state::Unsaved)?;
                 let (rhs, norm2) = coordinates.totals();
                 if seen.gap <= START_GAP * (rhs - 0.5 * norm2) {
                     break;
@@ -219,19 +219,20 @@ impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
         let mut pace = Pace::default();
         loop {
             let seen = course.in_oracle(|| coordinates.pass());
-            course.oracle_calls += seen.looks;
+            course.so_far.oracle_calls += seen.looks;
             pace.after(&seen);
             let (rhs, norm2) = coordinates.totals();
             let dual = rhs - 0.5 * norm2;
             let expected = discount * seen.gap;
-            let target = if course.primal.is_finite() { course.target() } else { course.target_at(dual + expected) };
+            let target =
+                if course.so_far.primal.is_finite() { course.target() } else { course.target_at(dual + expected) };
             let mut exact = None;
             if expected <= target {
                 exact = Some(self.certify(coordinates, course));
                 discount = ((course.gap()) / seen.gap).clamp(0.1, 1.0);
                 pace = Pace::default();
             }
-            if let ControlFlow::Break(status) = course.end_round(exact) {
+            if let ControlFlow::Break(status) = course.end_round(exact, &super::state::Unsaved) {
                 if exact.is_none() {
                     self.certify(coordinates, course);
                 }
@@ -249,10 +250,10 @@ impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
 
     fn certify(&self, coordinates: &mut Coordinates<'_, B>, course: &mut Course<'_>) -> f64 {
         let exact = course.in_oracle(|| coordinates.certify(self.pool));
-        course.oracle_calls += self.blocks.len() as u64;
+        course.so_far.oracle_calls += self.blocks.len() as u64;
         course.bound(exact.dual);
         course.offer(&coordinates.w, exact.primal);
-        (course.working_set, course.support) = (exact.support, exact.support);
+        (course.so_far.working_set, course.so_far.support) = (exact.support, exact.support);
         exact.primal
     }
 
@@ -277,11 +278,11 @@ impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
         let mut ended = ControlFlow::Continue(());
         for _ in 0..STEPS {
             let point = course.in_oracle(|| newton.look(self.pool));
-            course.oracle_calls += self.blocks.len() as u64;
+            course.so_far.oracle_calls += self.blocks.len() as u64;
             course.bound(point.dual);
             course.offer(&newton.w, point.primal);
-            (course.working_set, course.support) = (point.support, point.support);
-            ended = course.end_round(Some(point.primal));
+            (course.so_far.working_set, course.so_far.support) = (point.support, point.support);
+            ended = course.end_round(Some(point.primal), &super::state::Unsaved);
             if ended.is_break() {
                 break;
             }
@@ -292,7 +293,7 @@ impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
             if !course.in_oracle(|| newton.step(self.pool)) {
                 break;
             }
-            course.oracle_calls += self.blocks.len() as u64;
+            course.so_far.oracle_calls += self.blocks.len() as u64;
         }
         if ended.is_continue() {
             newton.take_variables(self.pool);

@@ -11,8 +11,11 @@
 
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
-use super::{Course, Observer, Settings, Solution, Solver, Status};
+use super::state::{Resumable, Writer, check, check_weights, is_sound};
+use super::{Course, Observer, Settings, Solution, Solver};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem};
@@ -43,7 +46,7 @@ impl Solver for FrankWolfe {
             let rule = "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack";
             return Err(Error::setting("penalty", rule));
         }
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
         let (n, d, c) = (problem.len(), problem.dimension(), problem.formulation().c);
         let mut parts: Vec<_> = ranges(n, parts_of_a_group(n, d))
@@ -51,46 +54,105 @@ impl Solver for FrankWolfe {
             .map(|range| Lines::new(problem, range, Keep::Nothing))
             .collect();
         let mut corner = vec![0.0; d];
-        // The first corner is taken where the user says; the dual begins at 0 all the same.
-        let mut at = settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d));
-        let mut w = Weights::zeros(d);
-        let mut l = 0.0;
-        let mut stalled = 0;
+        let mut point = match course.resume(problem, &pool)? {
+            Some(mut saved) => {
+                let mut point: Point = saved.reader.take()?;
+                point.check(d)?;
+                if let Some(growth) = saved.growth {
+                    point.rescale(growth);
+                    course.bound(point.dual());
+                }
+                point
+            }
+            // The first corner is taken where the user says; the dual begins at 0 all the same.
+            None => Point::new(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d))),
+        };
+        let mut decision = course.begin();
         loop {
+            if let ControlFlow::Break(status) = decision {
+                return course.finish(status);
+            }
             let before = course.gap();
             let sums = course.in_oracle(|| {
-                pool.map(parts.iter_mut().collect(), |lines| lines.ask_and_cut(&at))
+                pool.map(parts.iter_mut().collect(), |lines| lines.ask_and_cut(&point.at))
                     .into_iter()
                     .collect::<Result<Vec<Sums>>>()
             })?;
-            course.oracle_calls += n as u64;
+            course.so_far.oracle_calls += n as u64;
             let slack: f64 = sums.iter().map(|s| s.slack).sum();
-            let primal = 0.5 * dot(at.as_slice(), at.as_slice()) + c / n as f64 * slack;
-            course.offer(&at, primal);
+            let primal = 0.5 * norm2(&point.at) + c / n as f64 * slack;
+            course.offer(&point.at, primal);
             let l_s = c * mean_cut(parts.iter().map(Lines::lhs).zip(&sums), n, &mut corner);
             for x in &mut corner {
                 *x *= c;
             }
-
-            let norm2 = dot(w.as_slice(), w.as_slice());
-            let inner = dot(w.as_slice(), &corner);
-            let (gap, width) = (norm2 - inner - l + l_s, norm2 - 2.0 * inner + dot(&corner, &corner));
-            // A corner without features costs no norm: all the way, where it gains.
-            let step = if gap <= 0.0 { 0.0 } else { (gap / width).min(1.0) };
-            for (w, s) in w.as_mut_slice().iter_mut().zip(&corner) {
-                *w += step * (s - *w);
-            }
-            l += step * (l_s - l);
-            course.bound(l - 0.5 * dot(w.as_slice(), w.as_slice()));
-            at.clone_from(&w);
-            course.working_set = 1;
-            if let ControlFlow::Break(status) = course.end_round(Some(primal)) {
-                return Ok(course.finish(self.name(), status));
-            }
-            stalled = if course.gap() < before { 0 } else { stalled + 1 };
-            if stalled >= STALLED_ROUNDS {
-                return Ok(course.finish(self.name(), Status::Stalled));
-            }
+            point.step(&corner, l_s);
+            course.bound(point.dual());
+            course.so_far.working_set = 1;
+            point.stalled = if course.gap() < before { 0 } else { point.stalled + 1 };
+            course.so_far.stalled = point.stalled >= STALLED_ROUNDS;
+            decision = course.end_round(Some(primal), &point);
         }
     }
+}
+
+/// The point of the dual, and where the next corner is taken.
+#[derive(Debug, Serialize, Deserialize)]
+struct Point {
+    w: Weights,
+    l: f64,
+    at: Weights,
+    /// Rounds without a smaller gap.
+    stalled: u32,
+}
+
+impl Point {
+    fn new(at: Weights) -> Self {
+        Self { w: Weights::zeros(at.len()), l: 0.0, at, stalled: 0 }
+    }
+
+    fn dual(&self) -> f64 {
+        self.l - 0.5 * norm2(&self.w)
+    }
+
+    /// Towards the corner, as far as the dual rises.
+    fn step(&mut self, corner: &[f64], l_s: f64) {
+        let norm2 = norm2(&self.w);
+        let inner = dot(self.w.as_slice(), corner);
+        let (gap, width) = (norm2 - inner - self.l + l_s, norm2 - 2.0 * inner + dot(corner, corner));
+        // A corner without features costs no norm: all the way, where it gains.
+        let step = if gap <= 0.0 { 0.0 } else { (gap / width).min(1.0) };
+        for (w, s) in self.w.as_mut_slice().iter_mut().zip(corner) {
+            *w += step * (s - *w);
+        }
+        self.l += step * (l_s - self.l);
+        self.at.clone_from(&self.w);
+    }
+
+    /// C has grown by this factor (or shrunk): of the multiples of the point that are feasible for the new C the best.
+    fn rescale(&mut self, growth: f64) {
+        let best = self.l / norm2(&self.w);
+        // 0 / 0 where there is no point yet.
+        let factor = if best < growth { best.max(0.0) } else { growth };
+        self.w.as_mut_slice().iter_mut().for_each(|w| *w *= factor);
+        self.l *= factor;
+        self.at.clone_from(&self.w);
+        self.stalled = 0;
+    }
+
+    fn check(&self, d: usize) -> Result<()> {
+        check_weights(&self.w, d)?;
+        check_weights(&self.at, d)?;
+        check(is_sound(self.l) && self.stalled <= STALLED_ROUNDS, "the point")
+    }
+}
+
+impl Resumable for Point {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(self)
+    }
+}
+
+fn norm2(w: &Weights) -> f64 {
+    dot(w.as_slice(), w.as_slice())
 }

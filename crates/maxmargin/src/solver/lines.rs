@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::line_search::{Break, Polynomial};
+use super::state::{Reader, Writer, check, is_sound};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::features::Accumulate;
@@ -83,6 +84,31 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
             lhs: vec![0.0; problem.dimension()],
             range,
         }
+    }
+
+    /// Writes what the next round starts from. The point ahead is new in each.
+    pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.center)?;
+        out.put(&self.cache)?;
+        out.put(&self.round)
+    }
+
+    /// Reads it again.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let center: Vec<f64> = reader.take()?;
+        check(center.len() == self.center.len() && center.iter().all(|&v| is_sound(v)), "lines")?;
+        let cache: Option<Cache<T::Output>> = reader.take()?;
+        check(cache.is_some() == self.cache.is_some(), "cache")?;
+        if let Some(cache) = &cache {
+            check(cache.fits(self.range.len(), self.stride as u16), "cache")?;
+            let task = self.problem.task();
+            for (e, i) in self.range.clone().enumerate() {
+                let fits = |y| task.check(self.problem.input(i), y).is_ok();
+                check(cache.of(e).iter().all(fits), "outputs")?;
+            }
+        }
+        (self.center, self.cache, self.round) = (center, cache, reader.take()?);
+        Ok(())
     }
 
     /// The lines of example `e`.
@@ -286,7 +312,7 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
     }
 
     fn begin_cut(&mut self) {
-        self.round += 1;
+        self.round = self.round.saturating_add(1);
         self.lhs.fill(0.0);
     }
 

@@ -10,6 +10,7 @@
 
 use std::ops::ControlFlow;
 
+use super::state::Unsaved;
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
@@ -81,8 +82,11 @@ impl Solver for NSlack {
         if self.update == Update::Batch(0) {
             return Err(Error::setting("batch", "must be at least 1"));
         }
-        let mut course = Course::new(problem, settings, observer)?;
+        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
+        if settings.resume.is_some() {
+            return Err(Error::setting("resume", "this solver cannot be resumed yet"));
+        }
         let status = if problem.formulation().penalty == Penalty::Hard {
             separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?
         } else {
@@ -90,7 +94,7 @@ impl Solver for NSlack {
             start(problem, settings, &pool, &mut dual, &mut course)?;
             self.sweeps(problem, &pool, &mut dual, &mut course)?
         };
-        Ok(course.finish(self.name(), status))
+        course.finish(status)
     }
 }
 
@@ -130,7 +134,7 @@ impl NSlack {
             let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
             course.in_qp(|| dual.solve(tolerance))?;
             course.bound(dual.value());
-            (course.working_set, course.support) = dual.count();
+            (course.so_far.working_set, course.so_far.support) = dual.count();
             dual.drop_inactive(self.idle_rounds);
             // An exact pass where the sweep says that it would succeed, or has nothing more to say.
             let exact = if added == 0 || estimate <= course.target() {
@@ -142,7 +146,7 @@ impl NSlack {
             } else {
                 None
             };
-            if let ControlFlow::Break(status) = course.end_round(exact) {
+            if let ControlFlow::Break(status) = course.end_round(exact, &Unsaved) {
                 return Ok(status);
             }
             if stalled >= STALLED_SWEEPS {
@@ -167,7 +171,7 @@ impl NSlack {
         for start in (0..problem.len()).step_by(side_by_side) {
             let end = problem.len().min(start + side_by_side);
             let asked = course.in_oracle(|| ask(problem, pool, dual, start..end, worth))?;
-            course.oracle_calls += (end - start) as u64;
+            course.so_far.oracle_calls += (end - start) as u64;
             for (i, answer) in (start..end).zip(asked) {
                 estimate += dual.gap_at(i, answer.h)?;
                 let Some(y) = answer.y else { continue };
@@ -187,8 +191,8 @@ impl NSlack {
                 continue;
             }
             unreported = 0;
-            course.working_set = dual.count().0;
-            if let ControlFlow::Break(status) = course.end_round(None) {
+            course.so_far.working_set = dual.count().0;
+            if let ControlFlow::Break(status) = course.end_round(None, &Unsaved) {
                 return Ok(ControlFlow::Break(status));
             }
         }
@@ -216,8 +220,8 @@ fn start<T: Task>(
             dual.add(i, scratch.y.clone())?;
         }
     }
-    course.oracle_calls += problem.len() as u64;
-    let tolerance = 0.1 * course.primal;
+    course.so_far.oracle_calls += problem.len() as u64;
+    let tolerance = 0.1 * course.so_far.primal;
     course.in_qp(|| dual.solve(tolerance))
 }
 

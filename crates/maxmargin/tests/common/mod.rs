@@ -106,6 +106,20 @@ pub fn formulation(c: f64, rescaling: Rescaling, penalty: Penalty) -> Formulatio
     Formulation { c, rescaling, penalty, ..Formulation::default() }
 }
 
+/// The formulations that the task's oracle can do exactly.
+pub fn formulations(is_listed: bool) -> Vec<Formulation> {
+    let mut all = Vec::new();
+    for rescaling in RESCALINGS {
+        for penalty in PENALTIES {
+            let exact = is_listed || (rescaling == Rescaling::Margin && penalty != Penalty::Quadratic);
+            if exact {
+                all.push(Formulation { loss_scale: 1.5, ..formulation(4.0, rescaling, penalty) });
+            }
+        }
+    }
+    all
+}
+
 pub fn to_gap(epsilon: f64) -> Settings {
     Settings { stop: Some(Stop::Gap(epsilon)), ..Settings::default() }
 }
@@ -136,6 +150,15 @@ impl Any {
         }
         .unwrap()
     }
+}
+
+/// A report, but for the seconds, and the weights: the same runs have the same bits.
+pub fn bits_of(s: &Solution) -> Vec<u64> {
+    let r = &s.report;
+    let reals = [r.target, r.primal, r.dual, r.gap, r.passes].map(f64::to_bits);
+    let counts = [r.rounds, r.oracle_calls, r.cache_hits, r.working_set as u64, r.support as u64, r.status as u64];
+    let weights = s.weights.as_slice().iter().map(|w| w.to_bits());
+    reals.into_iter().chain(counts).chain(weights).collect()
 }
 
 /// Stops a run that does not end: no test needs that many rounds.

@@ -11,6 +11,7 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::solver::course::{Course, Tightening};
+use crate::solver::state::Unsaved;
 use crate::solver::{Settings, Status};
 use crate::task::Task;
 use crate::weights::Weights;
@@ -44,9 +45,9 @@ pub(super) fn separate<T: Task>(
     loop {
         let before = course.gap();
         let mut found = course.in_oracle(|| violated(problem, pool, &w))?;
-        course.oracle_calls += problem.len() as u64;
+        course.so_far.oracle_calls += problem.len() as u64;
         let primal = course.offer_exact(problem, &w, pool)?;
-        if let ControlFlow::Break(status) = course.end_round(Some(primal)) {
+        if let ControlFlow::Break(status) = course.end_round(Some(primal), &Unsaved) {
             return Ok(status);
         }
         // The worst first; of equals the earlier example, so that runs agree.
@@ -54,7 +55,7 @@ pub(super) fn separate<T: Task>(
         for lacking in found.iter().take(batch) {
             push(problem, &mut qp, lacking, &mut lhs, pool)?;
         }
-        let tolerance = tightening.of(0.1 * course.relative_target() * course.dual);
+        let tolerance = tightening.of(0.1 * course.relative_target() * course.so_far.dual);
         let value = qp.value();
         let outcome = course.in_qp(|| qp.solve(tolerance));
         tightening.after(qp.value() - value, tolerance);
@@ -65,7 +66,7 @@ pub(super) fn separate<T: Task>(
         qp.weights_into(w.as_mut_slice());
         qp.drop_inactive(idle_rounds);
         qp.shrink_to(MAX_CUTS);
-        (course.working_set, course.support) = (qp.len(), qp.active());
+        (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
         stalled = if course.gap() < before || outcome != Outcome::Stalled { 0 } else { stalled + 1 };
         if stalled >= STALLED_ROUNDS {
             return Ok(Status::Stalled);

@@ -1,0 +1,47 @@
+//! A QP that was saved, and may have been damaged since.
+
+use serde::Deserialize;
+
+use super::Qp;
+use super::cut::Cut;
+use super::dual::Dual;
+
+/// Numbers that are read are at most this, far above any of a true run: what is built of them does not overflow.
+pub(crate) const LARGEST: f64 = 1e100;
+
+/// What a [`Qp`] writes: all of it but what each solve fills anew.
+#[derive(Debug, Deserialize)]
+pub(super) struct Saved {
+    dimension: usize,
+    cuts: Vec<Cut>,
+    idle: Vec<u32>,
+    dual: Dual,
+}
+
+impl TryFrom<Saved> for Qp {
+    type Error = &'static str;
+
+    fn try_from(Saved { dimension, cuts, idle, dual }: Saved) -> Result<Self, Self::Error> {
+        let (p, n) = (dual.caps.len(), dual.caps.len() + cuts.len());
+        let columns = [&dual.a, &dual.b, &dual.gradient, &dual.norm];
+        if idle.len() != cuts.len() || columns.iter().any(|c| c.len() != n) || dual.group.len() != n {
+            return Err("a dual with other numbers of variables and cuts");
+        }
+        if dual.hessian.len() != n || !dual.caps.iter().all(|&u| u >= 0.0) {
+            return Err("inner products or caps that do not fit");
+        }
+        let slacks_fit = (0..p).all(|g| dual.group[g] == g && dual.b[g] == 0.0 && dual.a[g] >= 0.0);
+        let cut_fits = |(j, cut): (usize, &Cut)| {
+            let j = p + j;
+            cut.is_sound(dimension, LARGEST)
+                && dual.group[j] < p
+                && dual.b[j] == cut.rhs()
+                && (0.0..=LARGEST).contains(&dual.a[j])
+                && dual.norm[j] == dual.hessian.at(j, j).max(0.0).sqrt()
+        };
+        if !slacks_fit || !cuts.iter().enumerate().all(cut_fits) || !dual.gradient.iter().all(|g| g.is_finite()) {
+            return Err("cuts and variables that do not fit");
+        }
+        Ok(Self::with(dimension, cuts, idle, dual))
+    }
+}
