@@ -53,13 +53,7 @@ pub(super) struct Look {
 
 /// Looks at a block whose violations at w are `v` and whose variables are `a`.
 pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
-    let (mut sum, mut inner, mut largest, mut positive) = (0.0, 0.0, f64::NEG_INFINITY, 0);
-    for (&v, &a) in v.iter().zip(a) {
-        sum += a;
-        inner += a * v;
-        largest = if v > largest { v } else { largest };
-        positive += u32::from(a > 0.0);
-    }
+    let Sums { sum, inner, largest } = sums(v, a);
     let h = largest.max(0.0);
     let shift = limits.ridge * sum;
     let gap = if limits.ridge > 0.0 {
@@ -67,13 +61,14 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     } else {
         limits.cap * h - inner
     };
-    if positive == 0 {
+    if sum == 0.0 {
         return Look { h, gap, unrest: h, way: if h > 0.0 { Way::Up } else { Way::Down }, rest: -largest };
     }
     let mut lowest = if sum < limits.cap { 0.0 } else { f64::INFINITY };
-    let mut second = 0.0;
+    let (mut second, mut positive) = (0.0, 0);
     for (&v, &a) in v.iter().zip(a) {
         if a > 0.0 {
+            positive += 1;
             lowest = f64::min(lowest, v - shift);
         } else {
             second = f64::max(second, v);
@@ -84,6 +79,56 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     let at_corner = positive == 1 && sum >= limits.cap;
     let rest = if at_corner { lowest - second } else { -1.0 };
     Look { h, gap, unrest: top - lowest, way: if top > 0.0 { Way::Up } else { Way::Down }, rest }
+}
+
+/// The same for a block of one output.
+pub(super) fn look_at_one(v: f64, a: f64, limits: Limits) -> Look {
+    let h = v.max(0.0);
+    let gradient = v - limits.ridge * a;
+    let gap = if limits.ridge > 0.0 {
+        0.5 * (h * h / limits.ridge + limits.ridge * a * a) - a * v
+    } else {
+        limits.cap * h - a * v
+    };
+    let way = if gradient > 0.0 { Way::Up } else { Way::Down };
+    if a == 0.0 {
+        Look { h, gap, unrest: h, way, rest: -v }
+    } else if a >= limits.cap {
+        Look { h, gap, unrest: (-v).max(0.0), way, rest: v }
+    } else {
+        Look { h, gap, unrest: gradient.abs(), way, rest: -1.0 }
+    }
+}
+
+/// Over the outputs of a block.
+struct Sums {
+    /// `sum a`
+    sum: f64,
+    /// `sum a v`
+    inner: f64,
+    /// `max v`
+    largest: f64,
+}
+
+/// In four lanes, so that the loop vectorises.
+fn sums(v: &[f64], a: &[f64]) -> Sums {
+    let (v4, v_rest) = v.as_chunks::<4>();
+    let (a4, a_rest) = a.as_chunks::<4>();
+    let (mut sum, mut inner, mut largest) = ([0.0; 4], [0.0; 4], [f64::NEG_INFINITY; 4]);
+    for (v, a) in v4.iter().zip(a4) {
+        for l in 0..4 {
+            sum[l] += a[l];
+            inner[l] += a[l] * v[l];
+            largest[l] = if v[l] > largest[l] { v[l] } else { largest[l] };
+        }
+    }
+    for (l, (&v, &a)) in v_rest.iter().zip(a_rest).enumerate() {
+        sum[l] += a;
+        inner[l] += a * v;
+        largest[l] = if v > largest[l] { v } else { largest[l] };
+    }
+    let largest = largest.into_iter().fold(f64::NEG_INFINITY, |most, v| if v > most { v } else { most });
+    Sums { sum: (sum[0] + sum[1]) + (sum[2] + sum[3]), inner: (inner[0] + inner[1]) + (inner[2] + inner[3]), largest }
 }
 
 /// The maximum of a block of one output, `norm2 = |lhs|^2`.
@@ -108,15 +153,20 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
         return maximise_flat(v, a, limits);
     }
     let sum: f64 = a.iter().sum();
+    let mut most = f64::NEG_INFINITY;
     for (a, v) in a.iter_mut().zip(v) {
         *a = v + q * (sum + *a);
+        most = if *a > most { *a } else { most };
     }
     let u = a;
     let kappa = (q + limits.ridge) / q;
-    let (theta, kept) = threshold_from(u, 0.0, |total, count| kappa * total / (1.0 + kappa * count));
+    // Theta of the largest alone is below that of all: few outputs are looked at again.
+    let alone = (kappa * most / (1.0 + kappa)).max(0.0);
+    let (theta, kept) = threshold_from(u, alone, |total, count| kappa * total / (1.0 + kappa * count));
     let weight = kept.0 - kept.1 * theta;
     let (theta, count) = if weight > limits.cap * q {
-        let (theta, kept) = threshold_from(u, theta, |total, count| (total - q * limits.cap) / count);
+        let alone = theta.max(most - q * limits.cap);
+        let (theta, kept) = threshold_from(u, alone, |total, count| (total - q * limits.cap) / count);
         (theta, kept.1)
     } else {
         (theta, f64::NAN)
@@ -146,8 +196,9 @@ fn maximise_flat(v: &[f64], a: &mut [f64], limits: Limits) {
 /// The theta >= start with `theta = of(sum of the u above it, their number)`, and those two: for rules that rise as outputs
 /// below theta are dropped.
 pub(super) fn threshold_from(u: &[f64], start: f64, of: impl Fn(f64, f64) -> f64) -> (f64, (f64, f64)) {
-    let (mut theta, mut last) = (start, f64::NAN);
-    loop {
+    /// More candidates than that are looked at where they lie.
+    const NEAR: usize = 16;
+    let above = |u: &[f64], theta: f64| {
         let (mut total, mut count) = (0.0, 0.0);
         for &u in u {
             if u > theta {
@@ -155,6 +206,21 @@ pub(super) fn threshold_from(u: &[f64], start: f64, of: impl Fn(f64, f64) -> f64
                 count += 1.0;
             }
         }
+        (total, count)
+    };
+    let (mut near, mut candidates) = ([0.0; NEAR], 0);
+    for &u in u {
+        if u > start {
+            if candidates < NEAR {
+                near[candidates] = u;
+            }
+            candidates += 1;
+        }
+    }
+    let u = if candidates <= NEAR { &near[..candidates] } else { u };
+    let (mut theta, mut last) = (start, f64::NAN);
+    loop {
+        let (total, count) = above(u, theta);
         if count == last || count == 0.0 {
             return (theta, (total, count));
         }

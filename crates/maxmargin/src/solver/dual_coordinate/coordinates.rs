@@ -1,7 +1,7 @@
 //! Exact steps on one block after the other, in random order, without those that have come to rest.
 
-use super::block::Way;
-use super::stack::{Blocks, limits};
+use super::block::{Limits, Way};
+use super::stack::Blocks;
 use crate::parallel::{Pool, ranges};
 use crate::problem::Penalty;
 use crate::solver::random::Random;
@@ -32,7 +32,12 @@ pub(super) struct Coordinates<'b, B> {
     /// the last pass: [on the truth, on another output].
     patience: [f64; 2],
     v: Vec<f64>,
-    before: Vec<f64>,
+    change: Vec<f64>,
+    /// The outputs with weight of one example, and their weights.
+    support: Vec<u32>,
+    own: Vec<f64>,
+    /// All outputs.
+    all: Vec<u32>,
 }
 
 /// What a pass saw on its way, each block at another w.
@@ -65,7 +70,10 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             active: Vec::new(),
             patience: [f64::INFINITY; 2],
             v: vec![0.0; width],
-            before: vec![0.0; width],
+            change: vec![0.0; width],
+            support: Vec::with_capacity(width),
+            own: Vec::with_capacity(width),
+            all: (0..width as u32).collect(),
         };
         start.wake_all();
         start
@@ -78,11 +86,6 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         // Without weight an example has no block.
         self.active.extend((0..blocks.len() as u32).filter(|&i| blocks.share(i as usize) > 0.0));
         self.patience = [f64::INFINITY; 2];
-    }
-
-    /// Number of examples that take part.
-    pub(super) fn active(&self) -> usize {
-        self.active.len()
     }
 
     pub(super) fn stage(&self) -> f64 {
@@ -100,14 +103,12 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         let (mut seen, mut unrest, mut left) = (Seen { looks: self.active.len() as u64, gap: 0.0 }, [0.0; 2], false);
         self.random.shuffle(&mut self.active);
         for at in 0..self.active.len() {
-            if let Some(&next) = self.active.get(at + AHEAD) {
-                self.blocks.prefetch(next as usize);
-                prefetch(&self.a[next as usize * width]);
-            }
+            self.look_ahead(at);
             let i = self.active[at] as usize;
-            let limits = limits(self.blocks, self.penalty, i, self.stage);
+            let example = self.blocks.example(i);
+            let limits = example.limits(self.penalty, self.stage);
             let a = &mut self.a[i * width..][..width];
-            self.blocks.violations(i, &self.w, &mut self.v);
+            self.blocks.violations(&example, &self.w, &mut self.v);
             let look = self.blocks.look(&self.v, a, limits);
             let way = usize::from(look.way == Way::Up);
             if look.rest > self.patience[way] {
@@ -122,16 +123,11 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             if look.unrest <= f64::EPSILON * look.h {
                 continue;
             }
-            self.before.copy_from_slice(a);
-            self.blocks.maximise(i, &mut self.v, a, limits);
-            let mut moved = false;
-            for (before, a) in self.before.iter_mut().zip(&*a) {
-                *before = a - *before;
-                moved |= *before != 0.0;
-            }
-            if moved {
-                self.rhs += self.blocks.rhs(i, &self.before);
-                self.blocks.add(i, &self.before, self.w.as_mut_slice());
+            self.change.copy_from_slice(a);
+            self.blocks.maximise(&example, &self.all, &mut self.v, a, limits);
+            if became_change(&mut self.change, a) {
+                self.rhs += self.blocks.rhs(&example, &self.all, &self.change);
+                self.blocks.add(&example, &self.all, &self.change, self.w.as_mut_slice());
             }
         }
         if left {
@@ -139,6 +135,57 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         }
         self.patience = unrest.map(|u| if u > 0.0 { u } else { f64::INFINITY });
         seen
+    }
+
+    /// One step on each block that takes part, among the outputs that have weight: far cheaper than a full one where there are
+    /// many outputs. The gap seen is that of the problem with no other outputs.
+    pub(super) fn pass_on_support(&mut self) -> Seen {
+        let width = self.blocks.width();
+        let mut seen = Seen { looks: 0, gap: 0.0 };
+        self.random.shuffle(&mut self.active);
+        for at in 0..self.active.len() {
+            self.look_ahead(at);
+            let i = self.active[at] as usize;
+            let block = &mut self.a[i * width..][..width];
+            self.support.clear();
+            self.own.clear();
+            for (k, &a) in block.iter().enumerate().filter(|e| *e.1 > 0.0) {
+                self.support.push(k as u32);
+                self.own.push(a);
+            }
+            let count = self.support.len();
+            if count == 0 {
+                continue;
+            }
+            seen.looks += 1;
+            let example = self.blocks.example(i);
+            let limits = example.limits(self.penalty, self.stage);
+            let (v, change) = (&mut self.v[..count], &mut self.change[..count]);
+            self.blocks.violations_of(&example, &self.support, &self.w, v);
+            let look = self.blocks.look(v, &self.own, limits);
+            seen.gap += look.gap;
+            if look.unrest <= f64::EPSILON * look.h {
+                continue;
+            }
+            change.copy_from_slice(&self.own);
+            self.blocks.maximise(&example, &self.support, v, &mut self.own, limits);
+            if became_change(change, &self.own) {
+                for (&k, &a) in self.support.iter().zip(&self.own) {
+                    block[k as usize] = a;
+                }
+                self.rhs += self.blocks.rhs(&example, &self.support, change);
+                self.blocks.add(&example, &self.support, change, self.w.as_mut_slice());
+            }
+        }
+        seen
+    }
+
+    /// Brings an example near whose turn comes soon.
+    fn look_ahead(&self, at: usize) {
+        if let Some(&next) = self.active.get(at + AHEAD) {
+            self.blocks.example(next as usize).phi.prefetch();
+            prefetch(&self.a[next as usize * self.blocks.width()]);
+        }
     }
 
     /// P and D at w, and the examples that take part from now on: those that do not rest in a corner.
@@ -155,17 +202,17 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             let mut part = Part { slack: 0.0, dual: 0.0, support: 0, active: Vec::new() };
             let mut v = vec![0.0; width];
             for i in range {
-                let share = blocks.share(i);
-                if share == 0.0 {
+                let example = blocks.example(i);
+                if example.share == 0.0 {
                     continue;
                 }
-                let limits = limits(blocks, self.penalty, i, 1.0);
+                let limits = example.limits(self.penalty, 1.0);
                 let a = &self.a[i * width..][..width];
-                blocks.violations(i, &self.w, &mut v);
+                blocks.violations(&example, &self.w, &mut v);
                 let look = blocks.look(&v, a, limits);
                 let sum: f64 = a.iter().sum();
-                part.slack += share * if limits.ridge > 0.0 { 0.5 * look.h * look.h } else { look.h };
-                part.dual += blocks.rhs(i, a) - 0.5 * limits.ridge * sum * sum;
+                part.slack += example.share * if limits.ridge > 0.0 { 0.5 * look.h * look.h } else { look.h };
+                part.dual += blocks.rhs(&example, &self.all, a) - 0.5 * limits.ridge * sum * sum;
                 part.support += a.iter().filter(|a| **a > 0.0).count();
                 if look.rest <= self.patience[usize::from(look.way == Way::Up)] {
                     part.active.push(i as u32);
@@ -195,7 +242,8 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
     pub(super) fn scale(&mut self, factor: f64) {
         let (blocks, width, stage) = (self.blocks, self.blocks.width(), self.stage * factor);
         for (i, block) in self.a.chunks_exact_mut(width).enumerate() {
-            let [old, new] = [self.stage, stage].map(|stage| limits(blocks, self.penalty, i, stage).cap);
+            let share = blocks.share(i);
+            let [old, new] = [self.stage, stage].map(|stage| Limits::new(self.penalty, stage * share).cap);
             for a in block {
                 // At the cap to the last digit, so that the corner is known as one.
                 *a = if *a == old { new } else { (*a * factor).min(new) };
@@ -214,9 +262,20 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         for i in 0..self.blocks.len() {
             let a = &self.a[i * width..][..width];
             if a.iter().any(|a| *a > 0.0) {
-                self.rhs += self.blocks.rhs(i, a);
-                self.blocks.add(i, a, self.w.as_mut_slice());
+                let example = self.blocks.example(i);
+                self.rhs += self.blocks.rhs(&example, &self.all, a);
+                self.blocks.add(&example, &self.all, a, self.w.as_mut_slice());
             }
         }
     }
+}
+
+/// Makes of the variables before and after a step what they changed by. False where nothing did.
+fn became_change(before: &mut [f64], after: &[f64]) -> bool {
+    let mut moved = false;
+    for (before, after) in before.iter_mut().zip(after) {
+        *before = after - *before;
+        moved |= *before != 0.0;
+    }
+    moved
 }

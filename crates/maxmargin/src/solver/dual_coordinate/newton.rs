@@ -12,7 +12,7 @@
 //! coordinate steps would. Sums over examples are taken in parts, so all threads work and the bits stay the same.
 
 use super::block::{Limits, threshold_from};
-use super::stack::{Blocks, limits};
+use super::stack::Blocks;
 use crate::parallel::{Pool, ranges};
 use crate::problem::Penalty;
 use crate::qp::Factor;
@@ -107,22 +107,24 @@ impl<'b, B: Blocks> Newton<'b, B> {
             items.push((range, own_a, own_v));
         }
         let (w, strength, penalty) = (&self.w, self.strength, self.penalty);
+        let all: Vec<u32> = (0..width as u32).collect();
         let parts = pool.map(items, |(range, a, v)| {
             let mut part =
                 Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
             let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
             for (i, (a, v)) in range.zip(a.chunks_exact(width).zip(v.chunks_exact_mut(width))) {
-                let share = blocks.share(i);
+                let example = blocks.example(i);
+                let share = example.share;
                 if share == 0.0 {
                     continue;
                 }
-                blocks.violations(i, w, &mut at_w);
+                blocks.violations(&example, w, &mut at_w);
                 let mut h: f64 = 0.0;
                 for (v, &at_w) in v.iter_mut().zip(&at_w) {
                     h = h.max(at_w);
                     *v = at_w as f32;
                 }
-                let (limits, s) = (limits(blocks, penalty, i, 1.0), strength * share);
+                let (limits, s) = (example.limits(penalty, 1.0), strength * share);
                 next.copy_from_slice(a);
                 let pull = proximal(&mut next, &at_w, s, limits);
                 part.slack += share * if limits.ridge > 0.0 { 0.5 * h * h } else { h };
@@ -131,7 +133,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 for (k, (&next, &a)) in next.iter().zip(a).enumerate() {
                     part.moved += 0.5 * (next - a) * (next - a) / s;
                     if next > 0.0 {
-                        support.push(k);
+                        support.push(k as u32);
                         total += next;
                     }
                 }
@@ -139,12 +141,12 @@ impl<'b, B: Blocks> Newton<'b, B> {
                     continue;
                 }
                 part.support += support.len();
-                part.dual += blocks.rhs(i, &next) - 0.5 * limits.ridge * total * total;
-                blocks.add(i, &next, &mut part.sum);
+                part.dual += blocks.rhs(&example, &all, &next) - 0.5 * limits.ridge * total * total;
+                blocks.add(&example, &all, &next, &mut part.sum);
                 // At a corner nothing moves.
                 if !(support.len() == 1 && pull == 1.0) {
                     blocks.add_curvature(
-                        i,
+                        &example,
                         &support,
                         |k, l| s * (f64::from(u8::from(k == l)) - pull),
                         &mut part.matrix,
@@ -198,10 +200,10 @@ impl<'b, B: Blocks> Newton<'b, B> {
         pool.map(items, |(range, a)| {
             let mut v = vec![0.0; width];
             for (i, a) in range.zip(a.chunks_exact_mut(width)) {
-                let share = blocks.share(i);
-                if share > 0.0 {
-                    blocks.violations(i, w, &mut v);
-                    proximal(a, &v, strength * share, limits(blocks, penalty, i, 1.0));
+                let example = blocks.example(i);
+                if example.share > 0.0 {
+                    blocks.violations(&example, w, &mut v);
+                    proximal(a, &v, strength * example.share, example.limits(penalty, 1.0));
                 }
             }
         });
@@ -241,7 +243,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
         pool.map(items, |(range, dv)| {
             let mut ahead = vec![0.0; width];
             for (i, dv) in range.zip(dv.chunks_exact_mut(width)) {
-                blocks.slopes(i, &direction, &mut ahead);
+                blocks.slopes(&blocks.example(i), &direction, &mut ahead);
                 for (dv, ahead) in dv.iter_mut().zip(&ahead) {
                     *dv = *ahead as f32;
                 }
@@ -298,7 +300,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 }
                 a.copy_from_slice(&self.a[own]);
                 let s = strength * share;
-                let pull = proximal(&mut a, &v, s, limits(blocks, penalty, i, 1.0));
+                let pull = proximal(&mut a, &v, s, Limits::new(penalty, share));
                 let (mut sum, mut squares) = (0.0, 0.0);
                 for (&a, &dv) in a.iter().zip(dv) {
                     if a > 0.0 {

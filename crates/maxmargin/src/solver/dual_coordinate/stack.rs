@@ -16,41 +16,57 @@ pub(super) trait Blocks: Sync {
     /// Dual variables of an example.
     fn width(&self) -> usize;
 
+    /// Example i, to be looked at.
+    fn example(&self, i: usize) -> Example<'_>;
+
     /// C c_i / n
     fn share(&self, i: usize) -> f64;
 
-    /// Violations of example i's outputs at w; far below zero for the truth itself, where it is among them.
-    fn violations(&self, i: usize, w: &Weights, v: &mut [f64]);
+    /// Violations of the example's outputs at w; far below zero for the truth itself, where it is among them.
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]);
+
+    /// Violations of some of its outputs only.
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]);
 
     /// What the violations change by when w moves by `direction`.
-    fn slopes(&self, i: usize, direction: &Weights, slopes: &mut [f64]);
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]);
 
     /// Looks at the block of an example.
-    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
-        block::look(v, a, limits)
-    }
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look;
 
-    /// Moves `a`, whose violations are `v`, to the maximum of example i's block. `v` is used up.
-    fn maximise(&self, i: usize, v: &mut [f64], a: &mut [f64], limits: Limits);
+    /// Moves `a`, the variables of the outputs `of`, whose violations are `v`, to the maximum of the example's block where the
+    /// others stay zero. `v` is used up.
+    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits);
 
-    /// `w += sum_k delta_k lhs_k` of example i.
-    fn add(&self, i: usize, delta: &[f64], w: &mut [f64]);
+    /// `w += sum delta_k lhs_k` over the outputs `of`.
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]);
 
-    /// `sum_k a_k rhs_k` of example i.
-    fn rhs(&self, i: usize, a: &[f64]) -> f64;
+    /// `sum a_k rhs_k` over the outputs `of`.
+    fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64;
 
     /// `lower += sum_kl j(k, l) lhs_k lhs_l'` over the outputs `of`, below the diagonal, row by row.
-    fn add_curvature(&self, i: usize, of: &[usize], j: impl Fn(usize, usize) -> f64, lower: &mut [f64]);
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]);
+}
 
-    /// |phi|^2 of example i.
-    fn norm2(&self, i: usize) -> f64;
+/// What is read of an example, once for each visit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Example<'e> {
+    pub(super) phi: SparseView<'e>,
+    pub(super) norm2: f64,
+    /// C c_i / n
+    pub(super) share: f64,
+    truth: usize,
+}
 
-    /// Tells the memory that example i is about to be read.
-    fn prefetch(&self, i: usize);
+impl Example<'_> {
+    /// The limits of its block where C counts `stage` times.
+    pub(super) fn limits(&self, penalty: Penalty, stage: f64) -> Limits {
+        Limits::new(penalty, stage * self.share)
+    }
 }
 
 /// What is common to both kinds.
-struct Examples<'p, 'a, T: Task> {
+pub(super) struct Examples<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     listed: &'a dyn Listed<T>,
     stacked: &'a dyn Stacked<T>,
@@ -59,7 +75,12 @@ struct Examples<'p, 'a, T: Task> {
 }
 
 impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
-    fn new(problem: &'p Problem<'a, T>, listed: &'a dyn Listed<T>, stacked: &'a dyn Stacked<T>, pool: &Pool) -> Self {
+    pub(super) fn new(
+        problem: &'p Problem<'a, T>,
+        listed: &'a dyn Listed<T>,
+        stacked: &'a dyn Stacked<T>,
+        pool: &Pool,
+    ) -> Self {
         const PARTS: usize = 64;
         let parts = pool.map(ranges(problem.len(), PARTS), |part| {
             part.map(|i| stacked.phi(problem.input(i)).norm2()).collect::<Vec<_>>()
@@ -68,41 +89,38 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
         Self { problem, listed, stacked, norms2: parts.concat(), share }
     }
 
-    fn phi(&self, i: usize) -> SparseView<'a> {
-        self.stacked.phi(self.problem.input(i))
+    fn example(&self, i: usize) -> Example<'a> {
+        Example {
+            phi: self.stacked.phi(self.problem.input(i)),
+            norm2: self.norms2[i],
+            share: self.share(i),
+            truth: self.listed.index(self.problem.truth(i)),
+        }
     }
 
-    fn truth(&self, i: usize) -> usize {
-        self.listed.index(self.problem.truth(i))
+    fn share(&self, i: usize) -> f64 {
+        self.share * self.problem.weight(i)
     }
 }
 
 /// Two outputs: one dual variable an example, `lhs = factor * y * phi` with y = -1, +1.
 pub(super) struct Signed<'p, 'a, T: Task> {
     examples: Examples<'p, 'a, T>,
-    block: Block,
+    base: usize,
+    dimension: usize,
     /// By truth: rhs, and factor times y.
     terms: [(f64, f64); 2],
 }
 
 impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
-    pub(super) fn new(
-        problem: &'p Problem<'a, T>,
-        listed: &'a dyn Listed<T>,
-        stacked: &'a dyn Stacked<T>,
-        block: Block,
-        pool: &Pool,
-    ) -> Self {
+    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
         let term = |truth: usize, sign: f64| {
-            let term = problem.term(listed.losses(&listed.output(truth))[1 - truth]);
+            let listed = examples.listed;
+            let term = examples.problem.term(listed.losses(&listed.output(truth))[1 - truth]);
             (term.rhs, sign * term.factor)
         };
-        let examples = Examples::new(problem, listed, stacked, pool);
-        Self { examples, block, terms: [term(0, -1.0), term(1, 1.0)] }
-    }
-
-    fn term(&self, i: usize) -> (f64, f64) {
-        self.terms[self.examples.truth(i)]
+        let terms = [term(0, -1.0), term(1, 1.0)];
+        Self { dimension: examples.problem.dimension(), examples, base: block.base as usize, terms }
     }
 }
 
@@ -115,55 +133,57 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         1
     }
 
+    fn example(&self, i: usize) -> Example<'_> {
+        self.examples.example(i)
+    }
+
     fn share(&self, i: usize) -> f64 {
-        self.examples.share * self.examples.problem.weight(i)
+        self.examples.share(i)
     }
 
-    fn violations(&self, i: usize, w: &Weights, v: &mut [f64]) {
-        let (rhs, factor) = self.term(i);
-        v[0] = rhs - factor * self.examples.phi(i).dot(&w.as_slice()[self.block.base as usize..]);
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+        let (rhs, factor) = self.terms[example.truth];
+        v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.base..]);
     }
 
-    fn slopes(&self, i: usize, direction: &Weights, slopes: &mut [f64]) {
-        let (_, factor) = self.term(i);
-        slopes[0] = -factor * self.examples.phi(i).dot(&direction.as_slice()[self.block.base as usize..]);
+    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, v: &mut [f64]) {
+        self.violations(example, w, v);
     }
 
-    fn maximise(&self, i: usize, v: &mut [f64], a: &mut [f64], limits: Limits) {
-        let (_, factor) = self.term(i);
-        a[0] = block::maximise_one(v[0], a[0], factor * factor * self.examples.norms2[i], limits);
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+        let (_, factor) = self.terms[example.truth];
+        slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
     }
 
-    fn add(&self, i: usize, delta: &[f64], w: &mut [f64]) {
-        let (_, factor) = self.term(i);
-        self.examples.phi(i).add_to(factor * delta[0], &mut w[self.block.base as usize..]);
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
+        block::look_at_one(v[0], a[0], limits)
     }
 
-    fn rhs(&self, i: usize, a: &[f64]) -> f64 {
-        self.term(i).0 * a[0]
+    fn maximise(&self, example: &Example<'_>, _: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+        let (_, factor) = self.terms[example.truth];
+        a[0] = block::maximise_one(v[0], a[0], factor * factor * example.norm2, limits);
     }
 
-    fn add_curvature(&self, i: usize, of: &[usize], j: impl Fn(usize, usize) -> f64, lower: &mut [f64]) {
+    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], w: &mut [f64]) {
+        let (_, factor) = self.terms[example.truth];
+        example.phi.add_to(factor * delta[0], &mut w[self.base..]);
+    }
+
+    fn rhs(&self, example: &Example<'_>, _: &[u32], a: &[f64]) -> f64 {
+        self.terms[example.truth].0 * a[0]
+    }
+
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
         let [k] = *of else { return };
-        let (_, factor) = self.term(i);
-        let scale = factor * factor * j(k, k);
-        let (phi, base, d) = (self.examples.phi(i), self.block.base as usize, self.block.len() as usize);
-        debug_assert_eq!((base, lower.len()), (0, d * d));
+        let (_, factor) = self.terms[example.truth];
+        let (scale, phi, d) = (factor * factor * j(k, k), example.phi, self.dimension);
         for (at, (row, x)) in phi.iter().enumerate() {
-            let row = &mut lower[row as usize * d..][..d];
+            let row = &mut lower[(self.base + row as usize) * d + self.base..];
             let x = scale * f64::from(x);
             for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
                 row[column as usize] += x * f64::from(y);
             }
         }
-    }
-
-    fn norm2(&self, i: usize) -> f64 {
-        self.examples.norms2[i]
-    }
-
-    fn prefetch(&self, i: usize) {
-        self.examples.phi(i).prefetch();
     }
 }
 
@@ -171,6 +191,7 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
 pub(super) struct Slotted<'p, 'a, T: Task> {
     examples: Examples<'p, 'a, T>,
     block: Block,
+    dimension: usize,
     outputs: usize,
     /// By truth and output.
     rhs: Vec<f64>,
@@ -179,34 +200,29 @@ pub(super) struct Slotted<'p, 'a, T: Task> {
 }
 
 impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
-    pub(super) fn new(
-        problem: &'p Problem<'a, T>,
-        listed: &'a dyn Listed<T>,
-        stacked: &'a dyn Stacked<T>,
-        block: Block,
-        pool: &Pool,
-    ) -> Self {
+    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
+        let (problem, listed) = (examples.problem, examples.listed);
         let outputs = listed.count();
         let terms = (0..outputs).flat_map(|truth| {
             let losses = listed.losses(&listed.output(truth)).to_vec();
             losses.into_iter().map(|loss| problem.term(loss))
         });
         let (factors, rhs) = terms.map(|term| (term.factor, term.rhs)).unzip();
-        let examples = Examples::new(problem, listed, stacked, pool);
         let has_unit_factors = problem.formulation().rescaling == Rescaling::Margin;
-        Self { examples, block, outputs, rhs, factors, has_unit_factors }
+        Self { dimension: problem.dimension(), examples, block, outputs, rhs, factors, has_unit_factors }
     }
 
-    fn row<'t>(&self, table: &'t [f64], truth: usize) -> &'t [f64] {
-        &table[truth * self.outputs..][..self.outputs]
+    /// Right-hand sides and factors of all outputs where `truth` is right.
+    fn terms(&self, truth: usize) -> (&[f64], &[f64]) {
+        let row = truth * self.outputs..(truth + 1) * self.outputs;
+        (&self.rhs[row.clone()], &self.factors[row])
     }
 
-    /// Slots and what phi is multiplied by there, for a change of the dual variables.
-    fn moves(&self, truth: usize, delta: &[f64]) -> impl Iterator<Item = (usize, f64)> {
-        let factors = self.row(&self.factors, truth);
-        let at_truth: f64 = delta.iter().zip(factors).map(|(d, f)| d * f).sum();
-        let others = delta.iter().zip(factors).enumerate().map(|(k, (d, f))| (k, -d * f));
-        std::iter::once((truth, at_truth)).chain(others).filter(|m| m.1 != 0.0)
+    /// `<w, phi in a slot>`
+    fn score(&self, w: &[f64], phi: SparseView<'_>, slot: usize) -> f64 {
+        let width = self.block.width as usize;
+        let w = &w[self.block.base as usize + slot..];
+        phi.iter().map(|(j, x)| f64::from(x) * w[j as usize * width]).sum()
     }
 }
 
@@ -219,107 +235,123 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         self.outputs
     }
 
-    fn share(&self, i: usize) -> f64 {
-        self.examples.share * self.examples.problem.weight(i)
+    fn example(&self, i: usize) -> Example<'_> {
+        self.examples.example(i)
     }
 
-    fn violations(&self, i: usize, w: &Weights, v: &mut [f64]) {
-        let truth = self.examples.truth(i);
-        w.scores(self.block, self.examples.phi(i), v);
-        let at_truth = v[truth];
+    fn share(&self, i: usize) -> f64 {
+        self.examples.share(i)
+    }
+
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+        let (rhs, factors) = self.terms(example.truth);
+        w.scores(self.block, example.phi, v);
+        let at_truth = v[example.truth];
         if self.has_unit_factors {
-            for (v, rhs) in v.iter_mut().zip(self.row(&self.rhs, truth)) {
+            for (v, rhs) in v.iter_mut().zip(rhs) {
                 *v = rhs - (at_truth - *v);
             }
         } else {
-            let terms = self.row(&self.rhs, truth).iter().zip(self.row(&self.factors, truth));
-            for (v, (rhs, factor)) in v.iter_mut().zip(terms) {
+            for (v, (rhs, factor)) in v.iter_mut().zip(rhs.iter().zip(factors)) {
                 *v = rhs - factor * (at_truth - *v);
             }
         }
-        v[truth] = f64::MIN;
+        v[example.truth] = f64::MIN;
     }
 
-    fn slopes(&self, i: usize, direction: &Weights, slopes: &mut [f64]) {
-        let truth = self.examples.truth(i);
-        direction.scores(self.block, self.examples.phi(i), slopes);
-        let at_truth = slopes[truth];
-        for (slope, factor) in slopes.iter_mut().zip(self.row(&self.factors, truth)) {
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]) {
+        let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
+        // Where no example has a feature, the block has no coordinates to slice.
+        let score = |slot| if phi.is_empty() { 0.0 } else { self.score(w.as_slice(), phi, slot) };
+        let at_truth = score(example.truth);
+        for (v, &k) in v.iter_mut().zip(of) {
+            let k = k as usize;
+            *v = rhs[k] - factors[k] * (at_truth - score(k));
+        }
+    }
+
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+        direction.scores(self.block, example.phi, slopes);
+        let at_truth = slopes[example.truth];
+        for (slope, factor) in slopes.iter_mut().zip(self.terms(example.truth).1) {
             *slope = factor * (*slope - at_truth);
         }
     }
 
-    fn maximise(&self, i: usize, v: &mut [f64], a: &mut [f64], limits: Limits) {
-        let q = self.examples.norms2[i];
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
+        block::look(v, a, limits)
+    }
+
+    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+        let q = example.norm2;
         if self.has_unit_factors {
             return block::maximise_stacked(v, a, q, limits);
         }
-        let factors = self.row(&self.factors, self.examples.truth(i));
-        let gram = |k: usize, l: usize| q * factors[k] * factors[l] * if k == l { 2.0 } else { 1.0 };
+        let factors = self.terms(example.truth).1;
+        let factor = |k: usize| factors[of[k] as usize];
+        let gram = |k: usize, l: usize| q * factor(k) * factor(l) * if k == l { 2.0 } else { 1.0 };
         block::maximise_pairs(v, a, gram, limits);
     }
 
-    fn add(&self, i: usize, delta: &[f64], w: &mut [f64]) {
-        let (phi, width) = (self.examples.phi(i), self.block.width as usize);
-        if phi.is_empty() {
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]) {
+        if example.phi.is_empty() {
             return;
         }
-        for (slot, scale) in self.moves(self.examples.truth(i), delta) {
+        let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
+        let mut add = |slot: usize, scale: f64| {
             let w = &mut w[self.block.base as usize + slot..];
-            for (j, x) in phi.iter() {
+            for (j, x) in example.phi.iter() {
                 w[j as usize * width] += scale * f64::from(x);
             }
+        };
+        let mut at_truth = 0.0;
+        for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+            let scale = factors[k as usize] * delta;
+            at_truth += scale;
+            add(k as usize, -scale);
+        }
+        if at_truth != 0.0 {
+            add(example.truth, at_truth);
         }
     }
 
-    fn rhs(&self, i: usize, a: &[f64]) -> f64 {
-        a.iter().zip(self.row(&self.rhs, self.examples.truth(i))).map(|(a, rhs)| a * rhs).sum()
+    fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
+        let rhs = self.terms(example.truth).0;
+        of.iter().zip(a).map(|(&k, a)| a * rhs[k as usize]).sum()
     }
 
-    fn add_curvature(&self, i: usize, of: &[usize], j: impl Fn(usize, usize) -> f64, lower: &mut [f64]) {
-        // The outputs share phi, so the curvature is a small matrix over slots times phi phi'.
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
+        // The outputs share phi, so the curvature is a small matrix over slots times phi phi'. Of more outputs than that, which
+        // are rare, some are left out: the step is a little less than Newton's, no less downhill.
         const MOST: usize = 16;
-        let truth = self.examples.truth(i);
-        let factors = self.row(&self.factors, truth);
-        let (phi, width, d) = (self.examples.phi(i), self.block.width as usize, self.block.len() as usize);
-        let mut slots = [truth; MOST];
+        let factors = self.terms(example.truth).1;
+        let (phi, width, d) = (example.phi, self.block.width as usize, self.dimension);
+        let mut slots = [example.truth; MOST];
         let mut small = [[0.0; MOST]; MOST];
         let of = &of[..of.len().min(MOST - 1)];
         for (s, &k) in of.iter().enumerate() {
-            slots[s + 1] = k;
+            slots[s + 1] = k as usize;
             for (t, &l) in of.iter().enumerate() {
-                let value = j(k, l) * factors[k] * factors[l];
+                let value = j(k, l) * factors[k as usize] * factors[l as usize];
                 small[s + 1][t + 1] = value;
                 small[0][t + 1] -= value;
                 small[s + 1][0] -= value;
                 small[0][0] += value;
             }
         }
-        let count = of.len() + 1;
+        let (slots, base) = (&slots[..=of.len()], self.block.base as usize);
         for (at, (row, x)) in phi.iter().enumerate() {
-            for (s, &slot) in slots[..count].iter().enumerate() {
-                let row = &mut lower[(row as usize * width + slot) * d..][..d];
+            for (&slot, small) in slots.iter().zip(&small) {
+                let row = &mut lower[(base + row as usize * width + slot) * d + base..];
                 let x = f64::from(x);
                 for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
-                    let (xy, start) = (x * f64::from(y), column as usize * width);
-                    for (t, &other) in slots[..count].iter().enumerate() {
-                        row[start + other] += xy * small[s][t];
+                    let xy = x * f64::from(y);
+                    let row = &mut row[column as usize * width..][..width];
+                    for (&other, small) in slots.iter().zip(small) {
+                        row[other] += xy * small;
                     }
                 }
             }
         }
     }
-
-    fn norm2(&self, i: usize) -> f64 {
-        self.examples.norms2[i]
-    }
-
-    fn prefetch(&self, i: usize) {
-        self.examples.phi(i).prefetch();
-    }
-}
-
-/// The limits of example i's block where C counts `stage` times.
-pub(super) fn limits(blocks: &impl Blocks, penalty: Penalty, i: usize, stage: f64) -> Limits {
-    Limits::new(penalty, stage * blocks.share(i))
 }
