@@ -7,10 +7,13 @@ use crate::problem::{Penalty, Problem};
 use crate::task::Task;
 use crate::weights::Weights;
 
+mod average;
+pub mod bcfw;
 mod course;
 pub mod cutting_plane;
 pub mod dual_coordinate;
 pub mod frank_wolfe;
+mod lanes;
 mod line_search;
 mod lines;
 pub mod n_slack;

@@ -16,6 +16,9 @@
 
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
+use super::state::{Resumable, Writer};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
@@ -28,7 +31,7 @@ mod coordinates;
 mod newton;
 mod stack;
 
-use coordinates::Coordinates;
+use coordinates::{Coordinates, WORTH_SCALING};
 use newton::Newton;
 use stack::{Blocks, Examples, Signed, Slotted};
 
@@ -95,13 +98,11 @@ impl Solver for DualCoordinate {
         let status = match stacked.places() {
             Places::Signs(block) => {
                 let blocks = Signed::new(examples, block);
-                let start = self.start(problem, settings, &blocks, &mut course)?;
-                Run { solver: self, problem, settings, pool: &pool, blocks: &blocks }.solve(start, &mut course)
+                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
             }
             Places::Slots(block) => {
                 let blocks = Slotted::new(examples, block);
-                let start = self.start(problem, settings, &blocks, &mut course)?;
-                Run { solver: self, problem, settings, pool: &pool, blocks: &blocks }.solve(start, &mut course)
+                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
             }
         };
         course.finish(status)
@@ -119,29 +120,27 @@ impl DualCoordinate {
         }
     }
 
-    /// Where Newton steps shall do it all, they begin from the solution on a sample, which coordinate steps find fast.
-    fn start<T: Task>(
+    /// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
+    fn solve_sample<T: Task>(
         &self,
         problem: &Problem<'_, T>,
         settings: &Settings,
-        blocks: &impl Blocks,
         course: &mut Course<'_>,
-    ) -> Result<Option<Weights>> {
-        let is_large = problem.len() >= SAMPLE_STEP * SAMPLE_SIZE && mean_curvature(blocks) > LARGE;
-        if settings.warm_start.is_some() || !self.newton_fits(problem) || !is_large {
-            return Ok(None);
-        }
+    ) -> Result<Weights> {
         let stop = match settings.stop_rule(problem) {
             Stop::Gap(epsilon) => Stop::Gap(SAMPLE_GAP * epsilon),
             Stop::RelativeGap(r) => Stop::RelativeGap(if SAMPLE_GAP * r < 1.0 { SAMPLE_GAP * r } else { r }),
         };
-        let settings = Settings { stop: Some(stop), ..settings.clone() };
+        let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
         let sample = problem.every(SAMPLE_STEP);
         let solution = self.solve(&sample, &settings, &mut |progress: &Progress| course.on_sample(progress))?;
         course.after_sample(&solution.report);
-        Ok(Some(solution.weights))
+        Ok(solution.weights)
     }
 }
+
+/// With a relative target below this, w is summed up anew before an exact pass.
+const DRIFT: f64 = 1e-6;
 
 /// An exact pass is made when the gap that a pass saw on its way, times a discount, is small enough. This is the first one;
 /// each exact pass corrects it.
@@ -171,177 +170,238 @@ fn mean_curvature(blocks: &impl Blocks) -> f64 {
     (0..n).map(curvature).sum::<f64>() / n as f64
 }
 
+/// Where a run stands between two rounds.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    phase: Phase,
+    /// How much smaller the exact gap is than the one that a pass sees on its way.
+    discount: f64,
+    pace: Pace,
+}
+
+/// What the next round does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Phase {
+    /// Coordinate steps at a smaller C, after so many passes at it.
+    SmallC { passes: u32 },
+    /// Coordinate steps.
+    Coordinates,
+    /// Newton steps, after so many of them.
+    Newton { strength: f64, steps: u32 },
+}
+
+/// So many Newton steps at a stretch, at most.
+const MOST_STEPS: u32 = 100;
+
 struct Run<'r, 'a, T: Task, B> {
     solver: &'r DualCoordinate,
     problem: &'r Problem<'a, T>,
-    settings: &'r Settings,
     pool: &'r Pool,
     blocks: &'r B,
+    coordinates: Coordinates<'r, B>,
+    /// Made when first needed: its tables are large.
+    newton: Option<Newton<'r, B>>,
+    place: Place,
 }
 
-impl<T: Task, B: Blocks> Run<'_, '_, T, B> {
-    fn solve(&self, start: Option<Weights>, course: &mut Course<'_>) -> Status {
-        let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
-        let mut coordinates = Coordinates::new(self.blocks, penalty, d, self.settings.seed);
-        let warm = self.settings.warm_start.is_some();
-        if let Some(w) = start.or_else(|| self.settings.warm_start.clone()) {
-            if !warm || self.solver.newton_fits(self.problem) {
-                match self.newton(w, &mut coordinates, course) {
-                    ControlFlow::Break(status) => return status,
-                    ControlFlow::Continue(()) => {}
-                }
-            }
-        } else {
-            match self.small_c(&mut coordinates, course) {
-                ControlFlow::Break(status) => return status,
-                ControlFlow::Continue(()) => {}
-            }
-        }
-        self.passes(&mut coordinates, course)
+impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.place)?;
+        out.put(&self.coordinates.now)
     }
 
-    /// Brings the variables near their caps: a solution at small C, multiplied.
-    fn small_c(&self, coordinates: &mut Coordinates<'_, B>, course: &mut Course<'_>) -> ControlFlow<Status> {
-        let mean = mean_curvature(self.blocks);
-        if self.problem.formulation().penalty != Penalty::Linear || mean <= LARGE {
-            return ControlFlow::Continue(());
-        }
-        coordinates.set_stage(SMALL / mean);
-        while coordinates.stage() < 1.0 {
-            for _ in 0..START_PASSES {
-                let seen = course.in_oracle(|| coordinates.pass());
-                course.so_far.oracle_calls += seen.looks;
-                course.end_round(None, &super::state::Unsaved)?;
-                let (rhs, norm2) = coordinates.totals();
-                if seen.gap <= START_GAP * (rhs - 0.5 * norm2) {
-                    break;
-                }
-            }
-            let (rhs, norm2) = coordinates.totals();
-            // The multiple with the largest dual value.
-            let most = 1.0 / coordinates.stage();
-            let factor = (rhs / norm2).min(most);
-            if factor < 2.0 {
-                coordinates.set_stage(1.0);
+    fn weights(&self) -> Option<&Weights> {
+        Some(&self.coordinates.now.w)
+    }
+}
+
+impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
+    fn new(
+        solver: &'r DualCoordinate,
+        problem: &'r Problem<'a, T>,
+        settings: &Settings,
+        pool: &'r Pool,
+        blocks: &'r B,
+        course: &mut Course<'_>,
+    ) -> Result<Self> {
+        let (penalty, d) = (problem.formulation().penalty, problem.dimension());
+        let mut place = Place { phase: Phase::Coordinates, discount: FIRST_DISCOUNT, pace: Pace::default() };
+        if let Some(mut saved) = course.resume(problem, pool)? {
+            let saved_place: Place = saved.reader.take()?;
+            let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
+            if let Some(growth) = saved.growth {
+                coordinates.follow_c(growth);
             } else {
-                coordinates.scale(if factor >= most { most } else { factor.min(most) });
-                if factor >= most {
-                    coordinates.set_stage(1.0);
-                }
+                place = saved_place;
             }
-            coordinates.wake_all();
+            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place });
         }
-        ControlFlow::Continue(())
+        let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
+        let fits = solver.newton_fits(problem);
+        let mean = mean_curvature(blocks);
+        if let Some(start) = &settings.warm_start {
+            course.offer_exact(problem, start, pool)?;
+            if fits {
+                coordinates.now.w.clone_from(start);
+                place.phase = Phase::newton::<B>(problem);
+            }
+        } else if fits && mean > LARGE && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
+            coordinates.now.w = solver.solve_sample(problem, settings, course)?;
+            place.phase = Phase::newton::<B>(problem);
+        } else if penalty == Penalty::Linear && mean > LARGE {
+            coordinates.set_stage(SMALL / mean);
+            place.phase = Phase::SmallC { passes: 0 };
+        }
+        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place })
     }
 
-    /// Passes of coordinate steps until the certificate is good enough.
-    fn passes(&self, coordinates: &mut Coordinates<'_, B>, course: &mut Course<'_>) -> Status {
-        // How much the exact gap was below the one that the pass before had seen.
-        let mut discount: f64 = FIRST_DISCOUNT;
-        let mut pace = Pace::default();
+    /// The rounds.
+    fn solve(&mut self, course: &mut Course<'_>) -> Status {
+        let mut decision = course.begin(self);
+        let mut exact = None;
         loop {
-            let seen = course.in_oracle(|| coordinates.pass());
-            course.so_far.oracle_calls += seen.looks;
-            pace.after(&seen);
-            if self.blocks.width() > NARROW {
-                for _ in 0..SUPPORT_PASSES {
-                    let on_support = course.in_oracle(|| coordinates.pass_on_support());
-                    course.so_far.cache_hits += on_support.looks;
-                    pace.also(&on_support);
-                    if on_support.gap < SUPPORT_SHARE * seen.gap {
-                        break;
-                    }
-                }
-            }
-            let (rhs, norm2) = coordinates.totals();
-            let dual = rhs - 0.5 * norm2;
-            let expected = discount * seen.gap;
-            let target =
-                if course.so_far.primal.is_finite() { course.target() } else { course.target_at(dual + expected) };
-            let mut exact = None;
-            if expected <= target {
-                exact = Some(self.certify(coordinates, course));
-                discount = ((course.gap()) / seen.gap).clamp(0.1, 1.0);
-                pace = Pace::default();
-            }
-            if let ControlFlow::Break(status) = course.end_round(exact, &super::state::Unsaved) {
-                if exact.is_none() {
-                    self.certify(coordinates, course);
+            if let ControlFlow::Break(status) = decision {
+                if exact.is_none() && status != Status::Converged {
+                    self.certify(course);
                 }
                 return status;
             }
-            if self.solver.newton_fits(self.problem) && self.newton_is_faster(&pace, target, discount) {
-                let w = coordinates.w.clone();
-                if let ControlFlow::Break(status) = self.newton(w, coordinates, course) {
-                    return status;
+            exact = match self.place.phase {
+                Phase::SmallC { passes } => {
+                    self.pass_at_small_c(passes, course);
+                    None
                 }
-                pace = Pace::default();
-            }
+                Phase::Coordinates => self.pass(course),
+                Phase::Newton { strength, steps } => Some(self.newton_step(strength, steps, course)),
+            };
+            decision = course.end_round(exact, self);
         }
     }
 
-    fn certify(&self, coordinates: &mut Coordinates<'_, B>, course: &mut Course<'_>) -> f64 {
-        let exact = course.in_oracle(|| coordinates.certify(self.pool));
+    /// Brings the variables near their caps: a solution at small C, multiplied.
+    fn pass_at_small_c(&mut self, passes: u32, course: &mut Course<'_>) {
+        let coordinates = &mut self.coordinates;
+        let seen = course.in_oracle(|| coordinates.pass());
+        course.so_far.oracle_calls += seen.looks;
+        let (rhs, norm2) = coordinates.totals();
+        if seen.gap > START_GAP * (rhs - 0.5 * norm2) && passes + 1 < START_PASSES {
+            self.place.phase = Phase::SmallC { passes: passes + 1 };
+            return;
+        }
+        // The multiple with the largest dual value.
+        let (best, most) = (rhs / norm2, 1.0 / coordinates.stage());
+        if best >= WORTH_SCALING && best < most {
+            coordinates.scale(best);
+            self.place.phase = Phase::SmallC { passes: 0 };
+        } else {
+            if best >= most {
+                coordinates.scale(most);
+            }
+            coordinates.set_stage(1.0);
+            self.place.phase = Phase::Coordinates;
+        }
+        coordinates.wake_all();
+    }
+
+    /// A pass of coordinate steps, and the certificate where the pass says that it might do. Returns P then.
+    fn pass(&mut self, course: &mut Course<'_>) -> Option<f64> {
+        let (coordinates, place) = (&mut self.coordinates, &mut self.place);
+        let seen = course.in_oracle(|| coordinates.pass());
+        course.so_far.oracle_calls += seen.looks;
+        place.pace.after(&seen);
+        if self.blocks.width() > NARROW {
+            for _ in 0..SUPPORT_PASSES {
+                let on_support = course.in_oracle(|| coordinates.pass_on_support());
+                course.so_far.cache_hits += on_support.looks;
+                place.pace.also(&on_support);
+                if on_support.gap < SUPPORT_SHARE * seen.gap {
+                    break;
+                }
+            }
+        }
+        let expected = place.discount * seen.gap;
+        let (rhs, norm2) = coordinates.totals();
+        let primal = course.so_far.primal.min(rhs - 0.5 * norm2 + expected);
+        let target = course.target_at(primal);
+        if expected <= target {
+            let primal = self.certify(course);
+            self.place.discount = (course.gap() / seen.gap).clamp(0.1, 1.0);
+            self.place.pace = Pace::default();
+            return Some(primal);
+        }
+        if self.solver.newton_fits(self.problem) && self.newton_is_faster(target) {
+            self.place.phase = Phase::newton::<B>(self.problem);
+        }
+        None
+    }
+
+    /// P and D by an exact pass over all examples. Returns P.
+    fn certify(&mut self, course: &mut Course<'_>) -> f64 {
+        // The smaller the gap, the more of it would be the drift of the running sum.
+        if course.relative_target() < DRIFT {
+            self.coordinates.rebuild();
+        }
+        let exact = course.in_oracle(|| self.coordinates.certify(self.pool));
         course.so_far.oracle_calls += self.blocks.len() as u64;
         course.bound(exact.dual);
-        course.offer(&coordinates.w, exact.primal);
+        course.offer(&self.coordinates.now.w, exact.primal);
         (course.so_far.working_set, course.so_far.support) = (exact.support, exact.support);
         exact.primal
     }
 
     /// Would coordinate steps take longer than Newton steps, at their pace?
-    fn newton_is_faster(&self, pace: &Pace, target: f64, discount: f64) -> bool {
+    fn newton_is_faster(&self, target: f64) -> bool {
         if self.solver.finish == Finish::Newton {
             return true;
         }
-        let d = self.problem.dimension() as f64;
-        let n = self.blocks.len() as f64;
-        let Some(left) = pace.looks_left(target / discount) else { return false };
-        left > NEWTON_STEPS * (NEWTON_LOOKS * n + d * d * d / NEWTON_FLOPS)
+        let (d, n) = (self.problem.dimension() as f64, self.blocks.len() as f64);
+        let left = self.place.pace.looks_left(target / self.place.discount);
+        left.is_some_and(|left| left > NEWTON_STEPS * (NEWTON_LOOKS * n + d * d * d / NEWTON_FLOPS))
     }
 
-    fn largest_rhs(&self) -> f64 {
-        self.problem.term(self.problem.max_loss() / self.problem.formulation().loss_scale).rhs
+    /// A Newton step, or the next proximal point. Returns P.
+    fn newton_step(&mut self, strength: f64, steps: u32, course: &mut Course<'_>) -> f64 {
+        let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
+        let newton = self.newton.get_or_insert_with(|| Newton::new(self.blocks, penalty, strength, d));
+        newton.strength = strength;
+        let now = &mut self.coordinates.now;
+        let point = course.in_oracle(|| newton.look(&now.a, &now.w, self.pool));
+        course.so_far.oracle_calls += self.blocks.len() as u64;
+        course.bound(point.dual);
+        course.offer(&now.w, point.primal);
+        (course.so_far.working_set, course.so_far.support) = (point.support, point.support);
+        if course.converged() {
+            return point.primal;
+        }
+        let mut goes_on = steps < MOST_STEPS;
+        if goes_on && Newton::<B>::is_near(&point, course.target()) {
+            course.in_oracle(|| newton.recenter(&mut now.a, &now.w, self.pool));
+        } else if goes_on {
+            goes_on = course.in_oracle(|| newton.step(&now.a, &mut now.w, self.pool));
+            course.so_far.oracle_calls += self.blocks.len() as u64;
+        }
+        if goes_on {
+            self.place.phase = Phase::Newton { strength: newton.strength, steps: steps + 1 };
+        } else {
+            // Nothing more is gained in f64: coordinate steps go on from the variables at w.
+            newton.take_variables(&mut now.a, &now.w, self.pool);
+            self.coordinates.rebuild();
+            self.coordinates.wake_all();
+            self.place = Place { phase: Phase::Coordinates, discount: FIRST_DISCOUNT, pace: Pace::default() };
+        }
+        point.primal
     }
+}
 
-    /// Newton steps from w and the variables, until the certificate is good enough or nothing more is gained.
-    fn newton(&self, w: Weights, coordinates: &mut Coordinates<'_, B>, course: &mut Course<'_>) -> ControlFlow<Status> {
-        const STEPS: u32 = 200;
-        let penalty = self.problem.formulation().penalty;
-        let a = std::mem::take(&mut coordinates.a);
-        let mut newton = Newton::new(self.blocks, penalty, self.largest_rhs(), w, a);
-        let mut ended = ControlFlow::Continue(());
-        for _ in 0..STEPS {
-            let point = course.in_oracle(|| newton.look(self.pool));
-            course.so_far.oracle_calls += self.blocks.len() as u64;
-            course.bound(point.dual);
-            course.offer(&newton.w, point.primal);
-            (course.so_far.working_set, course.so_far.support) = (point.support, point.support);
-            ended = course.end_round(Some(point.primal), &super::state::Unsaved);
-            if ended.is_break() {
-                break;
-            }
-            if Newton::<B>::is_near(&point, course.target()) {
-                course.in_oracle(|| newton.recenter(self.pool));
-                continue;
-            }
-            if !course.in_oracle(|| newton.step(self.pool)) {
-                break;
-            }
-            course.so_far.oracle_calls += self.blocks.len() as u64;
-        }
-        if ended.is_continue() {
-            newton.take_variables(self.pool);
-            coordinates.a = newton.a;
-            coordinates.rebuild();
-            coordinates.wake_all();
-        }
-        ended
+impl Phase {
+    fn newton<B: Blocks>(problem: &Problem<'_, impl Task>) -> Self {
+        let rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
+        Self::Newton { strength: Newton::<B>::first_strength(rhs), steps: 0 }
     }
 }
 
 /// How fast coordinate steps close the gap.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Pace {
     looks: f64,
     /// Looks so far and the logarithm of the gap seen, of the last passes.

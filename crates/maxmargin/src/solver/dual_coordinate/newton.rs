@@ -39,9 +39,6 @@ const TRIALS: usize = 20;
 pub(super) struct Newton<'b, B> {
     blocks: &'b B,
     penalty: Penalty,
-    /// The variables of the last proximal point.
-    pub(super) a: Vec<f64>,
-    pub(super) w: Weights,
     /// s over the share of an example.
     pub(super) strength: f64,
     /// Violations at w, and what they change by along the direction: for the line search only, so f32 is enough.
@@ -77,14 +74,12 @@ struct Part {
 }
 
 impl<'b, B: Blocks> Newton<'b, B> {
-    pub(super) fn new(blocks: &'b B, penalty: Penalty, largest_rhs: f64, w: Weights, a: Vec<f64>) -> Self {
-        let (n, d) = (blocks.len() * blocks.width(), w.len());
+    pub(super) fn new(blocks: &'b B, penalty: Penalty, strength: f64, d: usize) -> Self {
+        let n = blocks.len() * blocks.width();
         Self {
             blocks,
             penalty,
-            strength: 1.0 / (MARGIN * largest_rhs),
-            a,
-            w,
+            strength,
             v: vec![0.0; n],
             dv: vec![0.0; n],
             sum: vec![0.0; d],
@@ -94,19 +89,24 @@ impl<'b, B: Blocks> Newton<'b, B> {
         }
     }
 
+    /// The first strength, where right-hand sides are at most so large.
+    pub(super) fn first_strength(largest_rhs: f64) -> f64 {
+        1.0 / (MARGIN * largest_rhs)
+    }
+
     /// Everything at w: P, the next variables and their D, the gradient and the matrix.
-    pub(super) fn look(&mut self, pool: &Pool) -> Point {
-        let (blocks, width, d) = (self.blocks, self.blocks.width(), self.w.len());
+    pub(super) fn look(&mut self, a: &[f64], w: &Weights, pool: &Pool) -> Point {
+        let (blocks, width, d) = (self.blocks, self.blocks.width(), w.len());
         let parts = ranges(blocks.len(), PARTS);
         let mut items = Vec::new();
-        let (mut a, mut v) = (self.a.as_slice(), self.v.as_mut_slice());
+        let (mut a, mut v) = (a, self.v.as_mut_slice());
         for range in parts {
             let (own_a, rest_a) = a.split_at(range.len() * width);
             let (own_v, rest_v) = v.split_at_mut(range.len() * width);
             (a, v) = (rest_a, rest_v);
             items.push((range, own_a, own_v));
         }
-        let (w, strength, penalty) = (&self.w, self.strength, self.penalty);
+        let (strength, penalty) = (self.strength, self.penalty);
         let all: Vec<u32> = (0..width as u32).collect();
         let parts = pool.map(items, |(range, a, v)| {
             let mut part =
@@ -181,22 +181,22 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 
     /// Takes the variables at w for the next centre.
-    pub(super) fn recenter(&mut self, pool: &Pool) {
-        self.take_variables(pool);
+    pub(super) fn recenter(&mut self, a: &mut [f64], w: &Weights, pool: &Pool) {
+        self.take_variables(a, w, pool);
         self.strength *= GROWTH;
     }
 
     /// The variables at w.
-    pub(super) fn take_variables(&mut self, pool: &Pool) {
+    pub(super) fn take_variables(&self, a: &mut [f64], w: &Weights, pool: &Pool) {
         let (blocks, width) = (self.blocks, self.blocks.width());
         let mut items = Vec::new();
-        let mut a = self.a.as_mut_slice();
+        let mut a = a;
         for range in ranges(blocks.len(), PARTS) {
             let (own, rest) = a.split_at_mut(range.len() * width);
             a = rest;
             items.push((range, own));
         }
-        let (w, strength, penalty) = (&self.w, self.strength, self.penalty);
+        let (strength, penalty) = (self.strength, self.penalty);
         pool.map(items, |(range, a)| {
             let mut v = vec![0.0; width];
             for (i, a) in range.zip(a.chunks_exact_mut(width)) {
@@ -210,8 +210,8 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 
     /// One step from w, where [`look`](Self::look) has been. False where nothing more is gained in f64.
-    pub(super) fn step(&mut self, pool: &Pool) -> bool {
-        let d = self.w.len();
+    pub(super) fn step(&mut self, a: &[f64], w: &mut Weights, pool: &Pool) -> bool {
+        let d = w.len();
         for j in 0..d {
             self.matrix[j * d + j] += 1.0;
         }
@@ -221,11 +221,11 @@ impl<'b, B: Blocks> Newton<'b, B> {
         }
         self.factor.solve(&mut self.direction);
         self.follow(pool);
-        let step = self.search(pool);
+        let step = self.search(a, w, pool);
         if step <= 0.0 {
             return false;
         }
-        axpy(step, &self.direction, self.w.as_mut_slice());
+        axpy(step, &self.direction, w.as_mut_slice());
         true
     }
 
@@ -253,10 +253,10 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 
     /// The step along the direction that minimises phi, nearly.
-    fn search(&self, pool: &Pool) -> f64 {
-        let (w_d, d_d) = (dot(self.w.as_slice(), &self.direction), dot(&self.direction, &self.direction));
+    fn search(&self, a: &[f64], w: &Weights, pool: &Pool) -> f64 {
+        let (w_d, d_d) = (dot(w.as_slice(), &self.direction), dot(&self.direction, &self.direction));
         let at = |t: f64| {
-            let (slope, curvature) = self.along(t, pool);
+            let (slope, curvature) = self.along(t, a, pool);
             (w_d + t * d_d + slope, d_d + curvature)
         };
         let (first, _) = at(0.0);
@@ -283,7 +283,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 
     /// Slope and curvature of the examples' part of phi at a step t.
-    fn along(&self, t: f64, pool: &Pool) -> (f64, f64) {
+    fn along(&self, t: f64, variables: &[f64], pool: &Pool) -> (f64, f64) {
         let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
         let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
             let (mut slope, mut curvature) = (0.0, 0.0);
@@ -298,7 +298,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 for (v, (&at_w, &dv)) in v.iter_mut().zip(at_w.iter().zip(dv)) {
                     *v = f64::from(at_w) + t * f64::from(dv);
                 }
-                a.copy_from_slice(&self.a[own]);
+                a.copy_from_slice(&variables[own]);
                 let s = strength * share;
                 let pull = proximal(&mut a, &v, s, Limits::new(penalty, share));
                 let (mut sum, mut squares) = (0.0, 0.0);
