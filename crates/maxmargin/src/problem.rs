@@ -16,7 +16,7 @@
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::parallel::{Pool, ranges};
-use crate::sparse::dot;
+use crate::sparse::{dot, prefetch};
 use crate::task::{LossTerm, Task, first_max};
 use crate::weights::Weights;
 
@@ -199,6 +199,12 @@ impl<'a, T: Task> Problem<'a, T> {
     /// Input of example i.
     pub fn input(&self, i: usize) -> T::Input<'a> {
         self.inputs[i * self.step]
+    }
+
+    /// Hints that example i will be read soon.
+    pub(crate) fn prefetch(&self, i: usize) {
+        prefetch(&self.inputs[i * self.step]);
+        prefetch(&self.outputs[i * self.step]);
     }
 
     /// Correct output of example i.

@@ -60,11 +60,12 @@ const MAX_NEWTON: usize = 1024;
 /// And the examples must be so many times more.
 const EXAMPLES_PER_COORDINATE: usize = 16;
 
-/// What Newton steps cost: as a rule so many, each as long as so many looks at every example and a factorisation, of whose
-/// multiplications so many take as long as a look. Measured on a9a, w8a and covertype.
+/// What Newton steps cost: as a rule so many, each as long as so many looks at every example (of one output, of many), and a
+/// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
+/// Measured on a9a, w8a, covertype and letter.
 const NEWTON_STEPS: f64 = 12.0;
-const NEWTON_LOOKS: f64 = 1.2;
-const NEWTON_FLOPS: f64 = 250.0;
+const NEWTON_LOOKS: [f64; 2] = [1.2, 3.0];
+const LOOK: f64 = 80.0;
 
 /// Newton steps begin from the solution on a sample, one example in `SAMPLE_STEP`, where that has `SAMPLE_SIZE` of them.
 const SAMPLE_STEP: usize = 16;
@@ -326,7 +327,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         if expected <= target {
             let primal = self.certify(course);
             self.place.discount = (course.gap() / seen.gap).clamp(0.1, 1.0);
-            self.place.pace = Pace::default();
+            self.place.pace.recent.clear();
             return Some(primal);
         }
         if self.solver.newton_fits(self.problem) && self.newton_is_faster(target) {
@@ -354,9 +355,12 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         if self.solver.finish == Finish::Newton {
             return true;
         }
-        let (d, n) = (self.problem.dimension() as f64, self.blocks.len() as f64);
-        let left = self.place.pace.looks_left(target / self.place.discount);
-        left.is_some_and(|left| left > NEWTON_STEPS * (NEWTON_LOOKS * n + d * d * d / NEWTON_FLOPS))
+        let (d, n, width) = (self.problem.dimension() as f64, self.blocks.len() as f64, self.blocks.width() as f64);
+        let look = LOOK + 3.0 * width * self.blocks.entries() as f64 / n;
+        let newton = NEWTON_STEPS * (NEWTON_LOOKS[usize::from(width > 1.0)] * n + d * d * d / 3.0 / look);
+        let pace = &self.place.pace;
+        // What is foretold may be wrong; what has been spent is not.
+        pace.spent > newton || pace.looks_left(target / self.place.discount).is_some_and(|left| left > newton)
     }
 
     /// A Newton step, or the next proximal point. Returns P.
@@ -403,6 +407,8 @@ impl Phase {
 /// How fast coordinate steps close the gap.
 #[derive(Default, Serialize, Deserialize)]
 struct Pace {
+    /// Looks since the start.
+    spent: f64,
     looks: f64,
     /// Looks so far and the logarithm of the gap seen, of the last passes.
     recent: Vec<(f64, f64)>,
@@ -413,6 +419,7 @@ impl Pace {
 
     fn after(&mut self, seen: &coordinates::Seen) {
         self.looks += seen.looks as f64;
+        self.spent += seen.looks as f64;
         if self.recent.len() == 2 * Self::PASSES {
             self.recent.remove(0);
         }
@@ -423,6 +430,7 @@ impl Pace {
     fn also(&mut self, on_support: &coordinates::Seen) {
         const COST: f64 = 0.4;
         self.looks += COST * on_support.looks as f64;
+        self.spent += COST * on_support.looks as f64;
     }
 
     /// Looks until the gap is the target; None while nothing can be said.

@@ -218,9 +218,13 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
 
     /// Brings an example near whose turn comes soon.
     fn look_ahead(&self, at: usize) {
+        // First where its entries lie, then the entries.
+        if let Some(&next) = self.now.active.get(at + 2 * AHEAD) {
+            self.blocks.prefetch(next as usize);
+            prefetch(&self.now.a[next as usize * self.blocks.width()]);
+        }
         if let Some(&next) = self.now.active.get(at + AHEAD) {
             self.blocks.example(next as usize).phi.prefetch();
-            prefetch(&self.now.a[next as usize * self.blocks.width()]);
         }
     }
 

@@ -4,7 +4,7 @@ use super::block::{self, Limits, Look};
 use crate::features::Block;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
-use crate::sparse::SparseView;
+use crate::sparse::{SparseView, prefetch};
 use crate::task::{Listed, Stacked, Task};
 use crate::weights::Weights;
 
@@ -18,6 +18,12 @@ pub(super) trait Blocks: Sync {
 
     /// Example i, to be looked at.
     fn example(&self, i: usize) -> Example<'_>;
+
+    /// Hints that example i will be asked for soon.
+    fn prefetch(&self, i: usize);
+
+    /// Number of entries of all phi.
+    fn entries(&self) -> u64;
 
     /// C c_i / n
     fn share(&self, i: usize) -> f64;
@@ -71,6 +77,7 @@ pub(super) struct Examples<'p, 'a, T: Task> {
     listed: &'a dyn Listed<T>,
     stacked: &'a dyn Stacked<T>,
     norms2: Vec<f64>,
+    entries: u64,
     share: f64,
 }
 
@@ -86,7 +93,8 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
             part.map(|i| stacked.phi(problem.input(i)).norm2()).collect::<Vec<_>>()
         });
         let share = problem.formulation().c / problem.len() as f64;
-        Self { problem, listed, stacked, norms2: parts.concat(), share }
+        let entries = (0..problem.len()).map(|i| stacked.phi(problem.input(i)).len() as u64).sum();
+        Self { problem, listed, stacked, norms2: parts.concat(), entries, share }
     }
 
     fn example(&self, i: usize) -> Example<'a> {
@@ -100,6 +108,11 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
 
     fn share(&self, i: usize) -> f64 {
         self.share * self.problem.weight(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.problem.prefetch(i);
+        prefetch(&self.norms2[i]);
     }
 }
 
@@ -135,6 +148,14 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
 
     fn example(&self, i: usize) -> Example<'_> {
         self.examples.example(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.examples.prefetch(i);
+    }
+
+    fn entries(&self) -> u64 {
+        self.examples.entries
     }
 
     fn share(&self, i: usize) -> f64 {
@@ -237,6 +258,14 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
 
     fn example(&self, i: usize) -> Example<'_> {
         self.examples.example(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.examples.prefetch(i);
+    }
+
+    fn entries(&self) -> u64 {
+        self.examples.entries
     }
 
     fn share(&self, i: usize) -> f64 {
