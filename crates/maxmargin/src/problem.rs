@@ -64,7 +64,7 @@ impl Default for Formulation {
 }
 
 /// One output of one example as a constraint `factor * <w, dpsi> >= rhs - xi`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Term {
     /// The factor on `dpsi`: 1, or the loss with slack rescaling.
     pub factor: f64,

@@ -4,9 +4,12 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{Any, Bits, Draw, Unlisted, bits_of, cuts, formulation, formulations, separable, to_gap, to_relative_gap};
+use common::{
+    Any, Bits, Draw, Unlisted, bits_of, cuts, formulation, formulations, n_slack, separable, to_gap, to_relative_gap,
+};
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::Placement;
+use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Observer, Progress, Settings, Snapshot, State, Status};
 use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
@@ -42,6 +45,8 @@ fn solvers(penalty: Penalty) -> Vec<Any> {
         cuts(1, Some(0), Placement::QpPoint),
         cuts(4, Some(3), Placement::QpPoint),
         cuts(7, None, Placement::LineSearch),
+        n_slack(Update::Batch(16)),
+        n_slack(Update::OwnCuts),
     ];
     if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);

@@ -10,7 +10,10 @@
 
 use std::ops::ControlFlow;
 
-use super::state::Unsaved;
+use serde::{Deserialize, Serialize};
+
+use super::course::Saved;
+use super::state::{Resumable, Writer, check};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
@@ -84,16 +87,17 @@ impl Solver for NSlack {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        if settings.resume.is_some() {
-            return Err(Error::setting("resume", "this solver cannot be resumed yet"));
+        if problem.formulation().penalty == Penalty::Hard {
+            let status = separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?;
+            return course.finish(status);
         }
-        let status = if problem.formulation().penalty == Penalty::Hard {
-            separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?
-        } else {
-            let mut dual = Dual::new(problem, settings.seed);
-            start(problem, settings, &pool, &mut dual, &mut course)?;
-            self.sweeps(problem, &pool, &mut dual, &mut course)?
-        };
+        let dual = Dual::new(problem, settings.seed);
+        let mut run = Run { problem, pool: &pool, solver: self, dual, position: Position::default() };
+        match course.resume(problem, &pool)? {
+            Some(saved) => run.restore(saved, &mut course)?,
+            None => start(problem, settings, &pool, &mut run.dual, &mut course)?,
+        }
+        let status = run.rounds(&mut course)?;
         course.finish(status)
     }
 }
@@ -106,97 +110,147 @@ impl NSlack {
             Update::OwnCuts => SIDE_BY_SIDE,
         }
     }
+}
 
-    /// Sweeps over the examples until the certificate is good enough.
-    fn sweeps<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        pool: &Pool,
-        dual: &mut Dual<'_, '_, T>,
-        course: &mut Course<'_>,
-    ) -> Result<Status> {
-        let mut last_estimate = f64::INFINITY;
-        let mut stalled = 0;
+/// Where a run is in its sweep, and what the sweep has seen.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    /// The next example; 0 between sweeps.
+    next: usize,
+    /// New cuts of this sweep, and those since the dual was last solved.
+    added: usize,
+    waiting: usize,
+    /// Of the gap, where each example was seen at another w: so far in this sweep, and of the sweep before.
+    estimate: f64,
+    last_estimate: f64,
+    /// Sweeps that neither added a cut nor lowered the gap.
+    stalled: u32,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self { next: 0, added: 0, waiting: 0, estimate: 0.0, last_estimate: f64::INFINITY, stalled: 0 }
+    }
+}
+
+/// A run with slack.
+struct Run<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    pool: &'p Pool,
+    solver: &'p NSlack,
+    dual: Dual<'p, 'a, T>,
+    position: Position,
+}
+
+impl<T: Task> Run<'_, '_, T> {
+    /// Goes back to where the state was saved.
+    fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
+        self.dual.read(&mut saved.reader)?;
+        let Some(growth) = saved.growth else {
+            self.position = saved.reader.take()?;
+            let Position { next, added, waiting, .. } = self.position;
+            return check([next, added, waiting].iter().all(|&count| count <= self.problem.len()), "the sweep");
+        };
+        self.dual.rescale(growth)?;
+        course.bound(self.dual.value());
+        let tolerance = self.tolerance(course);
+        course.in_qp(|| self.dual.solve(tolerance))?;
+        course.bound(self.dual.value());
+        (course.so_far.working_set, course.so_far.support) = self.dual.count();
+        Ok(())
+    }
+
+    /// Sweeps over the examples until the certificate is good enough. A sweep can be long, so it reports, and can be
+    /// stopped, on the way.
+    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
+        let mut last = course.begin();
         loop {
-            let before = course.gap();
-            let tolerance = 0.1 * last_estimate.min(course.gap()).max(course.target());
-            let (added, estimate) = match self.sweep(problem, pool, dual, course, tolerance)? {
-                ControlFlow::Continue(seen) => seen,
-                ControlFlow::Break(status) => {
+            if let ControlFlow::Break(status) = last {
+                if self.position.next > 0 {
                     // The best so far may be from long ago.
-                    dual.rebuild()?;
-                    course.bound(dual.value());
-                    course.offer_exact(problem, &dual.w, pool)?;
-                    return Ok(status);
+                    self.offer(course)?;
                 }
-            };
-            last_estimate = estimate;
-            let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
-            course.in_qp(|| dual.solve(tolerance))?;
-            course.bound(dual.value());
-            (course.so_far.working_set, course.so_far.support) = dual.count();
-            dual.drop_inactive(self.idle_rounds);
-            // An exact pass where the sweep says that it would succeed, or has nothing more to say.
-            let exact = if added == 0 || estimate <= course.target() {
-                dual.rebuild()?;
-                course.bound(dual.value());
-                let primal = course.offer_exact(problem, &dual.w, pool)?;
-                stalled = if added == 0 && course.gap() >= before { stalled + 1 } else { 0 };
-                Some(primal)
-            } else {
-                None
-            };
-            if let ControlFlow::Break(status) = course.end_round(exact, &Unsaved) {
                 return Ok(status);
             }
-            if stalled >= STALLED_SWEEPS {
-                return Ok(Status::Stalled);
-            }
+            let exact = if self.sweep(course)? { self.end_sweep(course)? } else { None };
+            last = course.end_round(exact, self);
         }
     }
 
-    /// Asks the oracle for every example once. Returns the number of new cuts and an estimate of the gap, for which
-    /// each example was seen at another w. A sweep can be long, so it reports, and can be stopped, on the way.
-    fn sweep<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        pool: &Pool,
-        dual: &mut Dual<'_, '_, T>,
-        course: &mut Course<'_>,
-        tolerance: f64,
-    ) -> Result<ControlFlow<Status, (usize, f64)>> {
-        let side_by_side = self.side_by_side();
+    /// How well the dual is solved during a sweep.
+    fn tolerance(&self, course: &Course<'_>) -> f64 {
+        0.1 * self.position.last_estimate.min(course.gap()).max(course.target())
+    }
+
+    /// Asks the oracle for the examples that are left in this sweep, until there is something to report or the sweep is
+    /// over: true then.
+    fn sweep(&mut self, course: &mut Course<'_>) -> Result<bool> {
+        let tolerance = self.tolerance(course);
+        let Self { problem, pool, solver, dual, .. } = self;
         let worth = WORTH_ADDING * course.target() / problem.formulation().c;
-        let (mut added, mut waiting, mut unreported, mut estimate) = (0, 0, 0, 0.0);
-        for start in (0..problem.len()).step_by(side_by_side) {
-            let end = problem.len().min(start + side_by_side);
-            let asked = course.in_oracle(|| ask(problem, pool, dual, start..end, worth))?;
-            course.so_far.oracle_calls += (end - start) as u64;
-            for (i, answer) in (start..end).zip(asked) {
-                estimate += dual.gap_at(i, answer.h)?;
+        let Position { next, added, waiting, estimate, .. } = &mut self.position;
+        let first = *next;
+        while *next < problem.len() {
+            let asked = *next..problem.len().min(next.saturating_add(solver.side_by_side()));
+            *next = asked.end;
+            let answers = course.in_oracle(|| ask(problem, pool, dual, asked.clone(), worth))?;
+            course.so_far.oracle_calls += asked.len() as u64;
+            for (i, answer) in asked.zip(answers) {
+                *estimate += dual.gap_at(i, answer.h)?;
                 let Some(y) = answer.y else { continue };
                 if dual.add(i, y)? {
-                    added += 1;
-                    waiting += 1;
-                    if self.update == Update::OwnCuts {
+                    *added += 1;
+                    *waiting += 1;
+                    if solver.update == Update::OwnCuts {
                         course.in_qp(|| dual.solve_own(i))?;
                     }
                 }
             }
-            unreported += end - start;
-            if matches!(self.update, Update::Batch(batch) if waiting >= batch) {
-                waiting = 0;
+            if matches!(solver.update, Update::Batch(batch) if *waiting >= batch) {
+                *waiting = 0;
                 course.in_qp(|| dual.solve(tolerance))?;
-            } else if unreported < REPORT_AFTER {
+            } else if *next - first < REPORT_AFTER {
                 continue;
             }
-            unreported = 0;
             course.so_far.working_set = dual.count().0;
-            if let ControlFlow::Break(status) = course.end_round(None, &Unsaved) {
-                return Ok(ControlFlow::Break(status));
-            }
+            return Ok(false);
         }
-        Ok(ControlFlow::Continue((added, estimate)))
+        Ok(true)
+    }
+
+    /// Solves over all cuts after a sweep. Returns P where an exact pass was made: where the sweep says that it would
+    /// succeed, or has nothing more to say.
+    fn end_sweep(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
+        let before = course.gap();
+        let tolerance = self.tolerance(course);
+        let Position { added, estimate, stalled, .. } = self.position;
+        self.position = Position { last_estimate: estimate, stalled, ..Position::default() };
+        let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
+        course.in_qp(|| self.dual.solve(tolerance))?;
+        course.bound(self.dual.value());
+        (course.so_far.working_set, course.so_far.support) = self.dual.count();
+        self.dual.drop_inactive(self.solver.idle_rounds);
+        if added > 0 && estimate > course.target() {
+            return Ok(None);
+        }
+        let primal = self.offer(course)?;
+        self.position.stalled = if added == 0 && course.gap() >= before { stalled.saturating_add(1) } else { 0 };
+        course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS;
+        Ok(Some(primal))
+    }
+
+    /// An exact pass at w, computed anew.
+    fn offer(&mut self, course: &mut Course<'_>) -> Result<f64> {
+        self.dual.rebuild()?;
+        course.bound(self.dual.value());
+        course.offer_exact(self.problem, &self.dual.w, self.pool)
+    }
+}
+
+impl<T: Task> Resumable for Run<'_, '_, T> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        self.dual.write(out)?;
+        out.put(&self.position)
     }
 }
 

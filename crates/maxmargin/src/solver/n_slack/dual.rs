@@ -10,15 +10,18 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::features::{Accumulate, Collect};
 use crate::problem::{OracleScratch, Penalty, Problem, Term};
+use crate::solver::state::{Reader, Writer, check, check_weights, is_sound};
 use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
 /// A cut of an example, kept as an output.
+#[derive(Serialize, Deserialize)]
 struct Held<Y> {
     y: Y,
     term: Term,
@@ -61,6 +64,51 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             scratch: OracleScratch::default(),
             collect: Collect::default(),
         }
+    }
+
+    /// Writes what the next step starts from.
+    pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.cuts)?;
+        out.put(&self.order)?;
+        out.put(&self.w)?;
+        out.put(&self.random)
+    }
+
+    /// Reads it again.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let problem = self.problem;
+        self.cuts = reader.take()?;
+        check(self.cuts.len() == problem.len(), "cuts")?;
+        for (i, own) in self.cuts.iter().enumerate() {
+            for Held { y, term, norm2, alpha, .. } in own {
+                check(problem.task().check(problem.input(i), y).is_ok(), "outputs")?;
+                check(*term == problem.term(problem.task().loss(problem.truth(i), y)), "terms")?;
+                check(is_sound(*norm2) && is_sound(*alpha) && *alpha >= 0.0, "dual variables")?;
+            }
+        }
+        self.order = reader.take()?;
+        check(self.order.iter().all(|&i| (i as usize) < problem.len()), "order")?;
+        self.w = reader.take()?;
+        check_weights(&self.w, problem.dimension())?;
+        self.random = reader.take()?;
+        Ok(())
+    }
+
+    /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.
+    pub(super) fn rescale(&mut self, growth: f64) -> Result<()> {
+        let (mut linear, mut square) = (0.0, dot(self.w.as_slice(), self.w.as_slice()));
+        for (i, own) in self.cuts.iter().enumerate().filter(|e| !e.1.is_empty()) {
+            let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
+            linear += own.iter().map(|cut| cut.alpha * cut.term.rhs).sum::<f64>();
+            square += self.limits(i).ridge * sum * sum;
+        }
+        let best = linear / square;
+        // 0 / 0 where all is zero.
+        let factor = if self.is_quadratic() || best < growth { best } else { growth };
+        if factor.is_finite() {
+            self.cuts.iter_mut().flatten().for_each(|cut| cut.alpha *= factor.max(0.0));
+        }
+        self.rebuild()
     }
 
     fn is_quadratic(&self) -> bool {
@@ -226,7 +274,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         }
         for &i in &order {
             for cut in &mut self.cuts[i as usize] {
-                cut.idle = if cut.alpha > 0.0 { 0 } else { cut.idle + 1 };
+                cut.idle = if cut.alpha > 0.0 { 0 } else { cut.idle.saturating_add(1) };
             }
         }
         self.order = order;

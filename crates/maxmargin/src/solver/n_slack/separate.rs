@@ -6,12 +6,14 @@
 
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::solver::course::{Course, Tightening};
-use crate::solver::state::Unsaved;
+use crate::solver::state::{Resumable, Writer, check, check_weights};
 use crate::solver::{Settings, Status};
 use crate::task::Task;
 use crate::weights::Weights;
@@ -29,6 +31,35 @@ struct Lacking<Y> {
     y: Y,
 }
 
+/// What is kept from round to round.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    qp: Qp,
+    w: Weights,
+    /// Rounds without progress.
+    stalled: u32,
+    tightening: Tightening,
+}
+
+impl Resumable for Memory {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(self)
+    }
+}
+
+impl Memory {
+    fn new(start: Weights) -> Self {
+        let qp = Qp::new(start.len(), vec![f64::INFINITY]);
+        Self { qp, w: start, stalled: 0, tightening: Tightening::default() }
+    }
+
+    fn check(&self, d: usize) -> Result<()> {
+        check_weights(&self.w, d)?;
+        check(self.qp.dimension() == d && self.qp.caps() == [f64::INFINITY], "the dual")
+    }
+}
+
+/// The algorithm, from the beginning or from a saved state.
 pub(super) fn separate<T: Task>(
     problem: &Problem<'_, T>,
     settings: &Settings,
@@ -37,23 +68,29 @@ pub(super) fn separate<T: Task>(
     course: &mut Course<'_>,
 ) -> Result<Status> {
     let d = problem.dimension();
-    let mut qp = Qp::new(d, vec![f64::INFINITY]);
-    let mut w = settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d));
+    let (mut memory, mut last);
+    if let Some(mut saved) = course.resume(problem, pool)? {
+        memory = saved.reader.take::<Memory>()?;
+        memory.check(d)?;
+        last = course.begin();
+    } else {
+        memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d)));
+        let primal = course.offer_exact(problem, &memory.w, pool)?;
+        last = course.end_round(Some(primal), &memory);
+    }
     let mut lhs = vec![0.0; d];
-    let mut tightening = Tightening::default();
-    let mut stalled = 0;
     loop {
-        let before = course.gap();
-        let mut found = course.in_oracle(|| violated(problem, pool, &w))?;
-        course.so_far.oracle_calls += problem.len() as u64;
-        let primal = course.offer_exact(problem, &w, pool)?;
-        if let ControlFlow::Break(status) = course.end_round(Some(primal), &Unsaved) {
+        if let ControlFlow::Break(status) = last {
             return Ok(status);
         }
+        let before = course.gap();
+        let Memory { qp, w, stalled, tightening } = &mut memory;
+        let mut found = course.in_oracle(|| violated(problem, pool, w))?;
+        course.so_far.oracle_calls += problem.len() as u64;
         // The worst first; of equals the earlier example, so that runs agree.
         found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.example.cmp(&b.example)));
         for lacking in found.iter().take(batch) {
-            push(problem, &mut qp, lacking, &mut lhs, pool)?;
+            push(problem, qp, lacking, &mut lhs, pool)?;
         }
         let tolerance = tightening.of(0.1 * course.relative_target() * course.so_far.dual);
         let value = qp.value();
@@ -67,10 +104,11 @@ pub(super) fn separate<T: Task>(
         qp.drop_inactive(idle_rounds);
         qp.shrink_to(MAX_CUTS);
         (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
-        stalled = if course.gap() < before || outcome != Outcome::Stalled { 0 } else { stalled + 1 };
-        if stalled >= STALLED_ROUNDS {
-            return Ok(Status::Stalled);
-        }
+        let primal = course.offer_exact(problem, w, pool)?;
+        let rests = course.gap() >= before && outcome == Outcome::Stalled;
+        *stalled = if rests { stalled.saturating_add(1) } else { 0 };
+        course.so_far.stalled = *stalled >= STALLED_ROUNDS;
+        last = course.end_round(Some(primal), &memory);
     }
 }
 
