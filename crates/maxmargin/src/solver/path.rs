@@ -1,0 +1,89 @@
+//! One problem at several C, the solution of each the start of the next.
+
+use std::ops::ControlFlow;
+
+use super::{Observer, Progress, Settings, Snapshot, Solution, Solver, State, Status};
+use crate::error::Result;
+use crate::features::Accumulate;
+use crate::problem::{OracleScratch, Penalty, Problem};
+use crate::sparse::dot;
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// Solves `problem` at each C of `ladder`, which ascends; `reached` takes each solution, and may end it there.
+///
+/// The settings are those of the first C; each other one goes on from the state in which the last ended, or from its weights
+/// where the solver cannot be saved. Limits hold for each C.
+pub fn follow<T: Task, O: Observer>(
+    solver: &impl Solver,
+    problem: &Problem<'_, T>,
+    ladder: &[f64],
+    settings: &Settings,
+    observer: &mut O,
+    mut reached: impl FnMut(&mut O, &Problem<'_, T>, Solution) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    debug_assert!(ladder.is_sorted());
+    let mut settings = settings.clone();
+    for (k, &c) in ladder.iter().enumerate() {
+        let problem = problem.with_c(c);
+        let mut end = End { observer, is_wanted: k + 1 < ladder.len(), state: None };
+        let solution = solver.solve(&problem, &settings, &mut end)?;
+        // A resumed run that was over already has no rounds, and ends in the state where it began.
+        let state = end.state.or(settings.resume.take());
+        settings.warm_start = state.is_none().then(|| solution.weights.clone());
+        settings.resume = state;
+        if reached(observer, &problem, solution)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Saves the last state.
+struct End<'o> {
+    observer: &'o mut dyn Observer,
+    is_wanted: bool,
+    state: Option<State>,
+}
+
+impl Observer for End<'_> {
+    fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.observer.on_iteration(progress)
+    }
+
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+        self.observer.on_state(progress, snapshot, status);
+        if self.is_wanted && status.is_some() {
+            // A solver that cannot be saved starts the next C from weights.
+            self.state = snapshot.save().ok();
+        }
+    }
+}
+
+/// Number of values of a [`ladder`].
+const RUNGS: i32 = 7;
+
+/// Values of C that are worth a try: seven powers of ten as weights of single examples, from where C begins to matter.
+///
+/// While C is small every example violates its margin at every w that could be the answer, so that `w = C g`, with -g the slope
+/// of the mean slack at 0: C changes the length of w and no prediction. That ends about where the mean slack along g would
+/// reach 0, at `C = mean slack / |g|^2`. The ladder begins with the power of ten below it.
+pub fn ladder<T: Task>(problem: &Problem<'_, T>) -> Result<Vec<f64>> {
+    let n = problem.len() as f64;
+    let start = Weights::zeros(problem.dimension());
+    let mut slope = vec![0.0; problem.dimension()];
+    let mut scratch = OracleScratch::default();
+    let mut sum = 0.0;
+    for i in 0..problem.len() {
+        let h = problem.oracle(i, &start, &mut scratch)?;
+        let is_quadratic = problem.formulation().penalty == Penalty::Quadratic;
+        let weight = problem.weight(i) * if is_quadratic { h } else { 1.0 };
+        let term = problem.term(problem.task().loss(problem.truth(i), &scratch.y));
+        problem.emit(i, &scratch.y, weight * term.factor, &mut Accumulate { sum: &mut slope, factor: 1.0 / n })?;
+        sum += weight * h;
+    }
+    let first = sum / n / dot(&slope, &slope);
+    // Examples whose slopes cancel say nothing of C.
+    let exponent = if first > 0.0 && first.is_finite() { (first / n).log10().floor() } else { -3.0 };
+    Ok((0..RUNGS).map(|k| n * 10_f64.powi(exponent as i32 + k)).collect())
+}
