@@ -76,10 +76,10 @@ pub fn cross_validate<'a, T: Task, O: Observer>(
     ladder: &[f64],
     folds: &'a Folds,
     settings: &Settings,
-    pool: &Pool,
     observer: &mut O,
     mut begins: impl FnMut(&mut O, usize),
 ) -> Result<Option<Vec<Validation>>> {
+    let pool = Pool::new(settings.threads)?;
     let mut losses = vec![Vec::with_capacity(folds.len()); ladder.len()];
     for (k, fold) in folds.folds.iter().enumerate() {
         begins(observer, k);
@@ -91,7 +91,7 @@ pub fn cross_validate<'a, T: Task, O: Observer>(
         follow(solver, &training, &scaled, settings, observer, |_, _, solution| {
             is_stopped = solution.report.status == Status::Interrupted;
             if let Some(losses) = rungs.next() {
-                losses.push(held.train_loss(&solution.weights, pool)?);
+                losses.push(held.train_loss(&solution.weights, &pool)?);
             }
             Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
