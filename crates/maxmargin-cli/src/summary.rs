@@ -119,7 +119,7 @@ impl<'t> Summary<'t> {
             train_loss: step.train_loss,
             heldout_loss: step.heldout_loss(),
             heldout_best: best,
-            path: (trained.rungs > 1).then(|| steps.iter().map(Rung::of).collect()),
+            path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
         }

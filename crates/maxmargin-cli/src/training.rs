@@ -46,8 +46,8 @@ pub(crate) struct Trained {
     pub(crate) kept: Kept,
     /// One for each C.
     pub(crate) steps: Vec<Step>,
-    /// Number of C that were to be tried.
-    pub(crate) rungs: usize,
+    /// Was training to follow a path?
+    pub(crate) is_path: bool,
     pub(crate) folds: Option<usize>,
     pub(crate) validations: Option<Vec<Validation>>,
     pub(crate) saver: Option<Saver>,
@@ -89,8 +89,9 @@ impl Training<'_> {
         })
         .map_err(|error| self.with_line(error))?;
         let Watch { steps, kept, saver, .. } = watch;
+        let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
-        Ok(Trained { solver: solver.name(), why, kept, steps, rungs: ladder.len(), folds: count, validations, saver })
+        Ok(Trained { solver: solver.name(), why, kept, steps, is_path, folds: count, validations, saver })
     }
 
     /// The values of C.

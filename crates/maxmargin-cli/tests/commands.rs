@@ -6,7 +6,7 @@ use std::io::Write;
 
 use common::{Folder, keys, number};
 
-const SUMMARY: [&str; 22] = [
+const SUMMARY: [&str; 28] = [
     "task",
     "solver",
     "status",
@@ -29,6 +29,12 @@ const SUMMARY: [&str; 22] = [
     "seconds_qp",
     "peak_rss_mb",
     "train_loss",
+    "solver_reason",
+    "heldout_loss",
+    "heldout_best",
+    "path",
+    "folds",
+    "cv",
 ];
 
 fn sorted<'k>(keys: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
@@ -46,7 +52,7 @@ fn help_and_version_say_what_there_is() {
     }
     assert!(folder.run("--version").good().starts_with("maxmargin 0."));
     let help = folder.run("train --help").good();
-    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: one-slack"] {
+    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: auto"] {
         assert!(help.contains(word), "{word}");
     }
     assert_eq!(folder.run("").code, Some(2));
@@ -59,7 +65,7 @@ fn the_summary_has_the_agreed_keys() {
         let summary = folder.run(&format!("train {task} {file} -m {task}.mm --json")).json();
         assert_eq!(sorted(keys(&summary)), sorted(SUMMARY));
         assert_eq!(summary["task"], task);
-        assert_eq!(summary["solver"], "one-slack");
+        assert_eq!(summary["solver"], "dual-coordinate");
         assert_eq!(summary["status"], "converged");
         assert_eq!(summary["certificate"], "exact");
         assert_eq!(number(&summary, "examples"), examples);
@@ -78,7 +84,7 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
     for rescaling in ["margin", "slack"] {
         for penalty in ["linear", "quadratic"] {
             let mut solvers =
-                vec!["one-slack", "group-slack --groups 7", "n-slack", "n-slack --update own", "n-slack --batch 10"];
+                vec!["one-slack", "group-slack --groups 7", "n-slack", "dual-coordinate", "n-slack --update own", "n-slack --batch 10"];
             solvers.extend(["one-slack --cache 3", "one-slack --cache off --line-search off"]);
             if penalty == "linear" {
                 solvers.push("frank-wolfe --relative-gap 0.05");

@@ -113,3 +113,31 @@ fn validation(c: f64, losses: &[f64]) -> Validation {
 pub fn best(validations: &[Validation]) -> Option<Validation> {
     validations.iter().copied().reduce(|best, next| if next.loss < best.loss { next } else { best })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_share_examples_and_classes_evenly() {
+        let classes: Vec<u32> = (0..103).map(|i| u32::from(i % 10 == 0)).collect();
+        let folds = Folds::deal(&classes, 5, 1).unwrap();
+        let mut seen = vec![0; classes.len()];
+        for fold in &folds.folds {
+            assert!((20..=21).contains(&fold.held.len()));
+            assert!((2..=3).contains(&fold.held.iter().filter(|&&i| classes[i as usize] == 1).count()));
+            assert_eq!(fold.held.len() + fold.others.len(), classes.len());
+            fold.held.iter().for_each(|&i| seen[i as usize] += 1);
+        }
+        assert!(seen.iter().all(|&times| times == 1));
+        assert_ne!(folds.folds[0].held, Folds::deal(&classes, 5, 2).unwrap().folds[0].held);
+        assert!(Folds::deal(&classes, 1, 1).is_err() && Folds::deal(&classes, 104, 1).is_err());
+    }
+
+    #[test]
+    fn the_smallest_c_of_equals_is_the_best() {
+        let cv = [(1.0, 0.5), (2.0, 0.25), (3.0, 0.25)].map(|(c, loss)| Validation { c, loss, standard_error: 0.0 });
+        assert_eq!(best(&cv).unwrap().c, 2.0);
+        assert_eq!(validation(1.0, &[0.0, 1.0]), Validation { c: 1.0, loss: 0.5, standard_error: 0.5 });
+    }
+}
