@@ -36,6 +36,8 @@ pub(crate) enum SolverName {
     GroupSlack,
     /// Exact steps on the variables of one example at a time
     DualCoordinate,
+    /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met; linear slack only
+    Bcfw,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
 }

@@ -34,9 +34,19 @@ struct Shared {
 
 #[derive(Debug)]
 enum State {
-    Reading { name: String, size: Option<u64>, start: Instant },
+    Reading {
+        name: String,
+        size: Option<u64>,
+        start: Instant,
+    },
     /// `part`: of what is to be done, where that is more than one training.
-    Training { part: String, start: Instant, last: Option<Progress>, heldout: Option<f64>, forecast: Forecast },
+    Training {
+        part: String,
+        start: Instant,
+        last: Option<Progress>,
+        heldout: Option<f64>,
+        forecast: Forecast,
+    },
     Over,
 }
 

@@ -85,6 +85,11 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack",
         ),
         (
+            problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::Bcfw,
+            "--penalty",
+            "bcfw needs a bounded dual, which only linear slack has; take dual-coordinate or n-slack",
+        ),
+        (
             is_hard && name == SolverName::DualCoordinate,
             "--penalty",
             "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack",
@@ -109,7 +114,7 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
         (
             args.checkpoint.checkpoint.is_some() && !name.can_be_saved(),
             "--checkpoint",
-            "dual-coordinate cannot be saved yet; one-slack, group-slack, n-slack and frank-wolfe can",
+            "dual-coordinate cannot be saved yet; all other solvers can",
         ),
     ];
     let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());

@@ -2,6 +2,7 @@
 
 use maxmargin::problem::Problem;
 use maxmargin::solver::auto::{self, Choice};
+use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
@@ -17,6 +18,7 @@ pub(crate) enum Chosen {
     Planes(CuttingPlane),
     NSlack(NSlack),
     DualCoordinate(DualCoordinate),
+    Bcfw(Bcfw),
     FrankWolfe(FrankWolfe),
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
             let name = match choice {
                 Choice::HardNSlack | Choice::NSlack => SolverName::NSlack,
                 Choice::DualCoordinate => SolverName::DualCoordinate,
-                Choice::OneSlack => SolverName::OneSlack,
+                Choice::Bcfw => SolverName::Bcfw,
             };
             (name, Some(choice.why()))
         }
@@ -49,6 +51,7 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions) -> Chosen {
             Chosen::NSlack(NSlack { update, ..NSlack::default() })
         }
         SolverName::DualCoordinate => Chosen::DualCoordinate(DualCoordinate::default()),
+        SolverName::Bcfw => Chosen::Bcfw(Bcfw::default()),
         SolverName::FrankWolfe => Chosen::FrankWolfe(FrankWolfe),
     }
 }
@@ -73,6 +76,7 @@ impl Solver for Chosen {
             Self::Planes(solver) => solver.name(),
             Self::NSlack(solver) => solver.name(),
             Self::DualCoordinate(solver) => solver.name(),
+            Self::Bcfw(solver) => solver.name(),
             Self::FrankWolfe(solver) => solver.name(),
         }
     }
@@ -87,6 +91,7 @@ impl Solver for Chosen {
             Self::Planes(solver) => solver.solve(problem, settings, observer),
             Self::NSlack(solver) => solver.solve(problem, settings, observer),
             Self::DualCoordinate(solver) => solver.solve(problem, settings, observer),
+            Self::Bcfw(solver) => solver.solve(problem, settings, observer),
             Self::FrankWolfe(solver) => solver.solve(problem, settings, observer),
         }
     }

@@ -72,7 +72,11 @@ impl<'w> Watch<'w> {
 impl Observer for Watch<'_> {
     fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
         self.display.round(progress);
-        if interrupt::is_requested() || self.error.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::is_requested() || self.error.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {

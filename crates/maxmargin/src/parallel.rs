@@ -41,6 +41,19 @@ impl Pool {
             None => items.into_iter().map(f).collect(),
         }
     }
+
+    /// `f` on every item in place, with its number. Of several errors the one of the first item is returned. Allocates
+    /// nothing on one thread.
+    pub fn each<I: Send>(&self, items: &mut [I], f: impl Fn(usize, &mut I) -> Result<()> + Sync + Send) -> Result<()> {
+        match &self.pool {
+            Some(pool) => pool
+                .install(|| {
+                    items.par_iter_mut().with_max_len(1).enumerate().find_map_first(|(at, item)| f(at, item).err())
+                })
+                .map_or(Ok(()), Err),
+            None => items.iter_mut().enumerate().try_for_each(|(at, item)| f(at, item)),
+        }
+    }
 }
 
 /// Number of cores that this process may use.
@@ -73,6 +86,24 @@ mod tests {
         for threads in [1, 2, 5] {
             let pool = Pool::new(threads).unwrap();
             assert_eq!(pool.map((0..100).collect(), |i: i32| i * i), (0..100).map(|i| i * i).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_first_error_is_returned() {
+        for threads in [1, 2, 5] {
+            let pool = Pool::new(threads).unwrap();
+            let mut items = vec![0; 50];
+            pool.each(&mut items, |at, item| {
+                *item = at;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(items, (0..50).collect::<Vec<_>>());
+            let fails = |at: usize, _: &mut usize| {
+                if at % 10 == 7 { Err(Error::setting("item", at.to_string())) } else { Ok(()) }
+            };
+            assert!(pool.each(&mut items, fails).unwrap_err().to_string().contains(" 7"));
         }
     }
 }

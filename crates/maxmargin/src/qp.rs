@@ -143,6 +143,7 @@ impl Qp {
     fn ascend(&mut self, tolerance: f64) -> Outcome {
         let Self { dual, smo, newton, best, peak, .. } = self;
         let (mut value, mut least, mut patience) = (f64::NEG_INFINITY, f64::INFINITY, PATIENCE);
+        best.clone_from(&dual.a);
         for _ in 0..ROUNDS {
             dual.refresh();
             let gap = dual.gap(peak);

@@ -7,13 +7,16 @@ use std::ops::ControlFlow;
 use common::{
     Any, Bits, Draw, Unlisted, bits_of, cuts, formulation, formulations, n_slack, separable, to_gap, to_relative_gap,
 };
+use maxmargin::Error;
+use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Observer, Progress, Settings, Snapshot, State, Status};
 use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
-use maxmargin::tasks::multiclass::Multiclass;
+use maxmargin::tasks::multiclass::{Costs, Multiclass};
+use maxmargin::weights::Weights;
 
 const N: usize = 70;
 
@@ -63,22 +66,25 @@ fn settings(solver: &Any, formulation: Formulation) -> Settings {
     Settings { max_passes: Some(3000.0), ..stop }
 }
 
+/// As a file would bring it.
+fn reread(state: &State) -> State {
+    State::from_bytes(state.as_bytes().to_vec()).unwrap()
+}
+
 fn ends_the_same<T: Task>(problem: &Problem<'_, T>) {
     for solver in solvers(problem.formulation().penalty) {
-        let settings = settings(&solver, problem.formulation());
+        let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
         let mut recorder = Recorder::default();
         let undisturbed = solver.solve(problem, &settings, &mut recorder);
         let Recorder { states, status } = recorder;
         let context = format!("{solver:?} on {:?}", problem.formulation());
         assert_eq!(status, Some(undisturbed.report.status), "{context}");
+        assert_eq!(undisturbed.state.as_ref(), states.last(), "{context}: the state at the end is the last one");
         // The first ones, the last ones, and some between.
         let rounds = states.len();
-        let chosen = (0..rounds).filter(|k| *k < 2 || k + 2 >= rounds || k % (1 + rounds / 5) == 0);
-        for k in chosen {
-            let bytes = states[k].as_bytes().to_vec();
+        for k in (0..rounds).filter(|k| *k < 2 || k + 2 >= rounds || k % (1 + rounds / 8) == 0) {
             for threads in [1, 2] {
-                let resume = Some(State::from_bytes(bytes.clone()).unwrap());
-                let settings = Settings { threads, resume, ..settings.clone() };
+                let settings = Settings { threads, resume: Some(reread(&states[k])), ..settings.clone() };
                 let resumed = solver.solve(problem, &settings, &mut ());
                 assert!(bits_of(&undisturbed) == bits_of(&resumed), "{context}: after round {} of {rounds}", k + 1);
             }
@@ -127,4 +133,280 @@ fn chains() {
     let (views, y) = (x.views(), task.labels(&mut draw, N));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
     ends_the_same(&Problem::new(&task, &views, &y, None, f).unwrap());
+}
+
+/// Stopped again and again, by every kind of limit, training arrives where it would have without.
+#[test]
+fn stop_and_go() {
+    let mut draw = Draw(7);
+    let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    for solver in solvers(Penalty::Linear) {
+        let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
+        let undisturbed = solver.solve(&problem, &settings, &mut ());
+        let (mut state, mut stops, mut seconds) = (None, 0, 0.0);
+        let resumed = loop {
+            let passes = stops as f64;
+            let mut rounds = 0;
+            let mut two_rounds = |_: &Progress| {
+                rounds += 1;
+                if rounds < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let settings = Settings { resume: state.take(), ..settings.clone() };
+            let solution = match stops % 3 {
+                0 => solver.solve(&problem, &settings, &mut two_rounds),
+                1 => solver.solve(&problem, &Settings { max_passes: Some(2.0 * passes), ..settings }, &mut ()),
+                _ => {
+                    solver.solve(&problem, &Settings { max_seconds: Some(seconds + 1e-9), ..settings }, &mut two_rounds)
+                }
+            };
+            assert!(solution.report.seconds_training >= seconds, "{solver:?}: time goes back");
+            (seconds, stops) = (solution.report.seconds_training, stops + 1);
+            if solution.report.status == Status::Converged {
+                break solution;
+            }
+            state = solution.state.as_ref().map(reread);
+        };
+        assert!(stops > 2 && bits_of(&undisturbed) == bits_of(&resumed), "{solver:?}: {stops} stops");
+    }
+}
+
+/// A snapshot's weights are those that training returns when it stops there.
+#[test]
+fn the_weights_of_a_snapshot() {
+    struct Stop(Weights);
+    impl Observer for Stop {
+        fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
+            if progress.round < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        }
+
+        fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+            assert_eq!(status.is_some(), progress.round == 3);
+            self.0.clone_from(snapshot.weights());
+        }
+    }
+    let mut draw = Draw(9);
+    let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    // N slacks close with an exact pass.
+    for solver in solvers(Penalty::Linear).iter().filter(|s| !matches!(s, Any::NSlack(_))) {
+        let mut stop = Stop(Weights::default());
+        let solution = solver.solve(&problem, &to_gap(1e-9), &mut stop);
+        assert_eq!((solution.report.status, &solution.weights), (Status::Interrupted, &stop.0), "{solver:?}");
+        assert!(solution.state.is_none(), "nobody asked for it");
+    }
+}
+
+/// Many examples: no state while a sample is solved for a start, and states within a sweep of n slacks.
+#[test]
+fn many_examples() {
+    const N: usize = 66_000;
+    let mut draw = Draw(10);
+    let (x, task) = (draw.matrix(N, 3), Binary::new(3));
+    let y: Vec<u32> = x
+        .views()
+        .iter()
+        .map(|x| u32::from(x.values().first().is_some_and(|&v| v > 0.0) != (draw.unit() < 0.1)))
+        .collect();
+    let views = x.views();
+    let f = formulation(100.0, Rescaling::Margin, Penalty::Linear);
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    for solver in [cuts(1, None, Placement::LineSearch), n_slack(Update::OwnCuts)] {
+        let mut recorder = Recorder::default();
+        let undisturbed = solver.solve(&problem, &to_relative_gap(0.01), &mut recorder);
+        let states = recorder.states;
+        for k in [0, states.len() / 2] {
+            let settings = Settings { resume: Some(reread(&states[k])), ..to_relative_gap(0.01) };
+            let resumed = solver.solve(&problem, &settings, &mut ());
+            assert!(bits_of(&undisturbed) == bits_of(&resumed), "{solver:?}: after round {}", k + 1);
+        }
+    }
+}
+
+/// A path over C, up, down and in leaps: every step converges, and its certificate agrees with that of a run from scratch.
+/// Where the steps are gentle the path takes fewer passes.
+fn path<'a, T: Task>(at: impl Fn(f64) -> Problem<'a, T>)
+where
+    T: 'a,
+    T::Output: 'a,
+    T::Input<'a>: 'a,
+{
+    let gentle = vec![1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0];
+    let falling: Vec<_> = gentle.iter().copied().rev().collect();
+    let formulation = at(1.0).formulation();
+    for solver in solvers(formulation.penalty) {
+        for (steps, share) in [(gentle.clone(), 0.8), (falling.clone(), 0.8), (vec![1.0, 100.0, 0.1], f64::INFINITY)] {
+            let (mut state, mut warm_passes, mut cold_passes) = (None, 0.0, 0.0);
+            for &c in &steps {
+                let problem = at(c);
+                let settings = settings(&solver, formulation);
+                let cold = solver.solve(&problem, &settings, &mut ()).report;
+                let settings = Settings { resume: state, keep_state: true, ..settings };
+                let solution = solver.solve(&problem, &settings, &mut ());
+                state = Some(solution.state.expect("the state at the end"));
+                let warm = solution.report;
+                let context = format!("{solver:?}, {:?}: warm {warm:?}, cold {cold:?}", problem.formulation());
+                assert_eq!((warm.status, cold.status), (Status::Converged, Status::Converged), "{context}");
+                assert!(warm.dual <= warm.primal && warm.gap <= warm.target, "{context}");
+                assert!(warm.dual <= cold.primal && cold.dual <= warm.primal, "{context}");
+                let primal = problem.objective(&solution.weights, &Pool::new(1).unwrap()).unwrap();
+                assert!((primal / warm.primal - 1.0).abs() < 1e-9, "{context}: computed {primal}");
+                warm_passes += warm.passes;
+                cold_passes += cold.passes;
+            }
+            let passes = format!("{warm_passes} passes warm, {cold_passes} cold");
+            assert!(warm_passes <= share * cold_passes, "{solver:?}, {formulation:?}, {steps:?}: {passes}");
+        }
+    }
+}
+
+#[test]
+fn a_path_for_classes() {
+    let mut draw = Draw(5);
+    let (x, y, task) = (draw.matrix(200, 6), draw.labels(200, 4), Multiclass::new(6, draw.costs(4)));
+    let views = x.views();
+    for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
+        path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
+    }
+}
+
+#[test]
+fn a_path_for_chains() {
+    let mut draw = Draw(6);
+    let (x, task) = (draw.matrix(60, 3), Bits::new(3, 4));
+    let (views, y) = (x.views(), task.labels(&mut draw, 60));
+    let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+    path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 3.0 * c, ..f }).unwrap());
+}
+
+/// What is said of a state that cannot be used.
+fn refusal<T: Task>(solver: &Any, problem: &Problem<'_, T>, settings: &Settings) -> String {
+    match solver.try_solve(problem, settings, &mut ()) {
+        Err(Error::Setting { name: "resume", rule }) => rule,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_state_of_something_else_is_refused() {
+    let mut draw = Draw(11);
+    let (x, y) = (draw.matrix(20, 4), draw.labels(20, 3));
+    let (views, task) = (x.views(), Multiclass::new(4, Costs::zero_one(3)));
+    let f = formulation(2.0, Rescaling::Margin, Penalty::Linear);
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    let solver = n_slack(Update::Batch(5));
+    let settings = Settings { keep_state: true, ..Settings::default() };
+    let state = solver.solve(&problem, &settings, &mut ()).state;
+    let settings = Settings { resume: state, ..Settings::default() };
+    assert!(solver.try_solve(&problem, &settings, &mut ()).is_ok());
+
+    assert!(refusal(&Any::FrankWolfe, &problem, &settings).contains("n-slack"));
+    assert!(refusal(&n_slack(Update::Batch(6)), &problem, &settings).contains("Batch(5)"));
+    let seed = Settings { seed: 1, ..settings.clone() };
+    assert!(refusal(&solver, &problem, &seed).contains("seed"));
+    let other = Problem::new(&task, &views[..19], &y[..19], None, f).unwrap();
+    assert!(refusal(&solver, &other, &settings).contains("20, this run has 19"));
+    let wider = Multiclass::new(5, Costs::zero_one(3));
+    let other = Problem::new(&wider, &views, &y, None, f).unwrap();
+    assert!(refusal(&solver, &other, &settings).contains("weights 12, this run has 15"));
+    let slack = Formulation { rescaling: Rescaling::Slack, ..f };
+    let quadratic = Formulation { penalty: Penalty::Quadratic, ..f };
+    for f in [slack, quadratic, Formulation { loss_scale: 2.0, ..f }] {
+        let other = Problem::new(&task, &views, &y, None, f).unwrap();
+        assert!(refusal(&solver, &other, &settings).contains("only C"));
+    }
+    let mut relabelled = y.clone();
+    relabelled[7] = (y[7] + 1) % 3;
+    let costlier = Multiclass::new(4, draw.costs(3));
+    let weights = draw.example_weights(20);
+    for other in [
+        Problem::new(&task, &views, &relabelled, None, f).unwrap(),
+        Problem::new(&costlier, &views, &y, None, f).unwrap(),
+        Problem::new(&task, &views, &y, Some(&weights), f).unwrap(),
+    ] {
+        assert!(refusal(&solver, &other, &settings).contains("other examples"));
+    }
+    let both = Settings { warm_start: Some(Weights::zeros(12)), ..settings };
+    assert!(matches!(solver.try_solve(&problem, &both, &mut ()), Err(Error::Setting { name: "warm-start", .. })));
+}
+
+#[test]
+fn foreign_bytes_are_refused() {
+    let rule = |bytes: &[u8]| match State::from_bytes(bytes.to_vec()) {
+        Err(Error::Setting { name: "resume", rule }) => rule,
+        other => panic!("not refused: {other:?}"),
+    };
+    assert!(rule(b"").contains("no saved state"));
+    assert!(rule(b"solver: one-slack").contains("no saved state"));
+    assert!(rule(b"maxmargin state\n").contains("cut off"));
+    assert!(rule(b"maxmargin state\n\x09\0\0\0 and more").contains("version 9"));
+    assert!(rule(b"maxmargin state\n\x01\0\0\0 and more").contains("damaged"));
+}
+
+/// The bytes with a change, and a checksum that fits.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut forged = bytes[..bytes.len() - 4].to_vec();
+    change(&mut forged);
+    forged.extend(crc32fast::hash(&forged).to_le_bytes());
+    forged
+}
+
+/// What does not fit where a number is read.
+const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, 1e308, -1e99, 1e50, 1e-308, -1.0, 0.0];
+
+/// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
+fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
+    for solver in solvers(saved.formulation().penalty) {
+        let settings = settings(&solver, saved.formulation());
+        let mut recorder = Recorder::default();
+        solver.solve(saved, &settings, &mut recorder);
+        let bytes = recorder.states[recorder.states.len() / 2].as_bytes();
+        for at in 0..bytes.len() {
+            assert!(State::from_bytes(bytes[..at].to_vec()).is_err(), "{solver:?}: cut off after {at} bytes");
+            let mut flipped = bytes.to_vec();
+            flipped[at] ^= 1 << (at % 8);
+            assert!(State::from_bytes(flipped).is_err(), "{solver:?}: a flipped bit in byte {at}");
+        }
+        let attempt = |bytes: Vec<u8>| {
+            let resume = Some(State::from_bytes(bytes)?);
+            let mut rounds = 0;
+            let mut few = |_: &Progress| {
+                rounds += 1;
+                if rounds < 5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            solver.try_solve(resumed, &Settings { resume, ..settings.clone() }, &mut few)
+        };
+        assert!(attempt(forged(bytes, |_| ())).is_ok(), "{solver:?}: unchanged");
+        // Behind the magic and the version.
+        for at in 20..bytes.len() - 4 {
+            assert!(attempt(forged(bytes, |b| b.truncate(at))).is_err(), "{solver:?}: cut off after {at} bytes");
+            let _ = attempt(forged(bytes, |b| b[at] ^= [0xff, 0x80, 0x01][at % 3]));
+            let number = NUMBERS[at % NUMBERS.len()].to_le_bytes();
+            let _ = attempt(forged(bytes, |b| b[at..].iter_mut().zip(number).for_each(|(b, v)| *b = v)));
+        }
+    }
+}
+
+#[test]
+fn damage_for_classes() {
+    let mut draw = Draw(12);
+    let (x, y) = separable(&mut draw, 8, 2, 3);
+    let (views, task) = (x.views(), Multiclass::new(2, draw.costs(3)));
+    for f in formulations(true) {
+        let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+        survives_damage(&problem(4.0), &problem(if f.rescaling == Rescaling::Slack { 4.0 } else { 20.0 }));
+    }
+}
+
+#[test]
+fn damage_for_chains() {
+    let mut draw = Draw(13);
+    let (x, task) = (draw.matrix(8, 2), Bits::new(2, 2));
+    let (views, y) = (x.views(), task.labels(&mut draw, 8));
+    let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+    let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+    survives_damage(&problem(1.0), &problem(1.0));
+    survives_damage(&problem(1.0), &problem(0.3));
 }

@@ -81,7 +81,7 @@ impl SoFar {
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
-        check(!self.primal.is_nan() && self.dual.is_finite(), "primal and dual")?;
+        check(self.primal >= 0.0 && self.dual.is_finite(), "primal and dual")?;
         check_weights(&self.best, d)
     }
 }
@@ -147,7 +147,8 @@ impl<'o> Course<'o> {
         let so_far: SoFar = reader.take()?;
         so_far.check(problem.dimension())?;
         if growth.is_some() {
-            self.offer_exact(problem, &so_far.best, pool)?;
+            let primal = self.offer_exact(problem, &so_far.best, pool)?;
+            check(primal.is_finite(), "weights")?;
         } else {
             self.earlier = so_far.seconds;
             self.so_far = so_far;
@@ -155,10 +156,22 @@ impl<'o> Course<'o> {
         Ok(Some(Saved { reader, growth }))
     }
 
-    /// Before the first round of this run: is a resumed one over already?
-    pub(super) fn begin(&self) -> ControlFlow<Status> {
-        let over = self.settings.resume.is_some().then(|| self.decide(false, self.seconds())).flatten();
-        over.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    /// Before the first round: is a resumed run over already?
+    pub(super) fn begin(&mut self, solver: &impl Resumable) -> ControlFlow<Status> {
+        if self.settings.resume.is_none() {
+            return ControlFlow::Continue(());
+        }
+        let status = self.decide(false, self.seconds());
+        self.keep(status, solver)
+    }
+
+    /// Keeps the state where it is the last one and asked for.
+    fn keep(&mut self, status: Option<Status>, solver: &impl Resumable) -> ControlFlow<Status> {
+        let Some(status) = status else { return ControlFlow::Continue(()) };
+        if self.settings.keep_state {
+            self.kept = Here { header: &self.header, so_far: &self.so_far, solver }.save().map(Some);
+        }
+        ControlFlow::Break(status)
     }
 
     /// Seconds since the very beginning.
@@ -282,10 +295,7 @@ impl<'o> Course<'o> {
         let status = self.decide(told.is_break(), progress.seconds);
         let here = Here { header: &self.header, so_far: &self.so_far, solver };
         self.observer.on_state(&progress, &here, status);
-        if self.settings.keep_state && status.is_some() {
-            self.kept = here.save().map(Some);
-        }
-        status.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+        self.keep(status, solver)
     }
 
     /// Is it over?

@@ -280,7 +280,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         } else {
             check(qp.caps() == caps, "the caps")?;
         }
-        Ok(course.begin())
+        Ok(course.begin(self))
     }
 
     /// The round that begins at the starting point.

@@ -67,7 +67,7 @@ impl Solver for FrankWolfe {
             // The first corner is taken where the user says; the dual begins at 0 all the same.
             None => Point::new(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d))),
         };
-        let mut decision = course.begin();
+        let mut decision = course.begin(&point);
         loop {
             if let ControlFlow::Break(status) = decision {
                 return course.finish(status);

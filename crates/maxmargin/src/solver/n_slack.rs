@@ -146,10 +146,12 @@ impl<T: Task> Run<'_, '_, T> {
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
+        let position: Position = saved.reader.take()?;
+        let Position { next, added, waiting, .. } = position;
+        check([next, added, waiting].iter().all(|&count| count <= self.problem.len()), "the sweep")?;
         let Some(growth) = saved.growth else {
-            self.position = saved.reader.take()?;
-            let Position { next, added, waiting, .. } = self.position;
-            return check([next, added, waiting].iter().all(|&count| count <= self.problem.len()), "the sweep");
+            self.position = position;
+            return Ok(());
         };
         self.dual.rescale(growth)?;
         course.bound(self.dual.value());
@@ -163,7 +165,7 @@ impl<T: Task> Run<'_, '_, T> {
     /// Sweeps over the examples until the certificate is good enough. A sweep can be long, so it reports, and can be
     /// stopped, on the way.
     fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
-        let mut last = course.begin();
+        let mut last = course.begin(self);
         loop {
             if let ControlFlow::Break(status) = last {
                 if self.position.next > 0 {

@@ -128,7 +128,9 @@ mod tests {
             let problem = Problem::new(&task, &rows, &[0, 1], None, Formulation::default()).unwrap();
             let found = ladder(&problem).unwrap();
             assert_eq!(found.len(), 7);
-            assert!(found.iter().enumerate().all(|(k, c)| (c / (2.0 * first * 10_f64.powi(k as i32)) - 1.0).abs() < 1e-9));
+            assert!(
+                found.iter().enumerate().all(|(k, c)| (c / (2.0 * first * 10_f64.powi(k as i32)) - 1.0).abs() < 1e-9)
+            );
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 /// Where the draws come from.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Random(Xoshiro256PlusPlus);
 
 impl Random {

@@ -76,6 +76,10 @@ impl Task for Binary {
         if *y > 1 { Err(format!("output {y} (binary outputs are 0 and 1)")) } else { Ok(()) }
     }
 
+    fn oracle_cost(&self, _x: SparseView<'_>) -> f64 {
+        1.0
+    }
+
     fn listed(&self) -> Option<&dyn Listed<Self>> {
         Some(self)
     }

@@ -150,6 +150,10 @@ impl Task for Multiclass {
         if *y as usize >= classes { Err(format!("class {y} (the task has {classes} classes)")) } else { Ok(()) }
     }
 
+    fn oracle_cost(&self, _x: SparseView<'_>) -> f64 {
+        self.costs.classes as f64
+    }
+
     fn listed(&self) -> Option<&dyn Listed<Self>> {
         Some(self)
     }

@@ -143,12 +143,20 @@ impl Any {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Solution {
+        self.try_solve(problem, settings, observer).unwrap()
+    }
+
+    pub fn try_solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
         match self {
             Any::Cuts(solver) => solver.solve(problem, settings, observer),
             Any::NSlack(solver) => solver.solve(problem, settings, observer),
             Any::FrankWolfe => FrankWolfe.solve(problem, settings, observer),
         }
-        .unwrap()
     }
 }
 
@@ -241,6 +249,10 @@ impl Task for Unlisted {
     ) -> Result<()> {
         self.0.argmax(w, x, loss, scratch, y)
     }
+
+    fn check(&self, x: SparseView<'_>, y: &u32) -> std::result::Result<(), String> {
+        self.0.check(x, y)
+    }
 }
 
 impl Exhaustive for Unlisted {
@@ -318,6 +330,10 @@ impl Task for Bits {
             }
         }
         Ok(())
+    }
+
+    fn check(&self, _: SparseView<'_>, y: &Vec<bool>) -> std::result::Result<(), String> {
+        if y.len() == self.bits { Ok(()) } else { Err(format!("{} bits instead of {}", y.len(), self.bits)) }
     }
 }
 

@@ -8,13 +8,12 @@
 //! Two numbers, a cap and a ridge, tell the penalties apart. A block step moves weight between the two of an
 //! example's cuts (or a cut and the unused rest of the cap) whose gradients differ most.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::features::{Accumulate, Collect};
 use crate::problem::{OracleScratch, Penalty, Problem, Term};
+use crate::solver::random::Random;
 use crate::solver::state::{Reader, Writer, check, check_weights, is_sound};
 use crate::sparse::dot;
 use crate::task::Task;
@@ -44,7 +43,7 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     /// Examples that have cuts.
     order: Vec<u32>,
     pub(super) w: Weights,
-    random: Xoshiro256PlusPlus,
+    random: Random,
     values: Vec<f64>,
     outputs: Vec<T::Output>,
     scratch: OracleScratch<T>,
@@ -58,7 +57,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             cuts: (0..problem.len()).map(|_| Vec::new()).collect(),
             order: Vec::new(),
             w: Weights::zeros(problem.dimension()),
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            random: Random::new(seed),
             values: Vec::new(),
             outputs: Vec::new(),
             scratch: OracleScratch::default(),
@@ -255,7 +254,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         let small = 0.3 * tolerance / order.len().max(1) as f64;
         let mut active = order.len();
         for _ in 0..PASSES {
-            shuffle(&mut order[..active], &mut self.random);
+            self.random.shuffle(&mut order[..active]);
             let full = active == order.len();
             let (mut gap, mut kept) = (0.0, 0);
             for at in 0..active {
@@ -317,13 +316,5 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         }
         let cuts = &self.cuts;
         self.order.retain(|&i| !cuts[i as usize].is_empty());
-    }
-}
-
-/// Fisher and Yates, with draws that stay the same between releases of the generator's crate.
-fn shuffle(order: &mut [u32], random: &mut Xoshiro256PlusPlus) {
-    for i in (1..order.len()).rev() {
-        let j = ((u128::from(random.next_u64()) * (i as u128 + 1)) >> 64) as usize;
-        order.swap(i, j);
     }
 }

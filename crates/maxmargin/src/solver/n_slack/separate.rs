@@ -72,7 +72,7 @@ pub(super) fn separate<T: Task>(
     if let Some(mut saved) = course.resume(problem, pool)? {
         memory = saved.reader.take::<Memory>()?;
         memory.check(d)?;
-        last = course.begin();
+        last = course.begin(&memory);
     } else {
         memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d)));
         let primal = course.offer_exact(problem, &memory.w, pool)?;

@@ -1,0 +1,328 @@
+//! All blocks of the dual, and the w that they add up to.
+//!
+//! ```text
+//! max  D = sum a rhs - 1/2 |w|^2,   w = sum a lhs,   a >= 0,   sum of i's own a's <= U_i = C c_i / n
+//! gap of block i:  g_i = U_i H_i(w) - sum_j a_j v_j,  v_j = rhs_j - <w, lhs_j>;    sum_i g_i = P(w) - D
+//! ```
+//!
+//! A block is visited at the current w: its outputs are scored, it is solved, and w moves by what changed. No step touches
+//! more of w than the parts of the example's own outputs.
+
+use super::block::{Block, Held};
+use crate::error::Result;
+use crate::features::{Accumulate, Block as Slots, Scaled, Score, Sink};
+use crate::parallel::{Pool, ranges};
+use crate::problem::{OracleScratch, Problem};
+use crate::solver::average::Average;
+use crate::solver::state::{Reader, Writer, check, check_weights, is_sound};
+use crate::sparse::{SparseView, dot};
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// A visit solves its block until this share of the gap is left: the next visit will find another one anyway.
+const LEFT: f64 = 0.1;
+
+/// Parts of an exact pass, for threads to share.
+const PARTS: usize = 64;
+
+/// What a visit has found and done.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Visit {
+    /// The block's gap before the visit, as far as its outputs tell.
+    pub(super) gap: f64,
+    /// By how much the dual rose.
+    pub(super) rise: f64,
+    /// In looks: one look is the score of one output. An oracle call is not in it.
+    pub(super) work: f64,
+}
+
+/// What an exact pass has found.
+pub(super) struct Standing<Y> {
+    /// P
+    pub(super) primal: f64,
+    /// The gaps of all blocks.
+    pub(super) gaps: Vec<f64>,
+    /// Outputs that examples have not met yet.
+    pub(super) met: Vec<(usize, Y)>,
+}
+
+/// The dual variables, and w.
+pub(super) struct Dual<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    blocks: Vec<Block<T::Output>>,
+    pub(super) w: Weights,
+    /// Of the points that w went through since the last exact pass, the k-th with weight k (Lacoste-Julien et al. 2013,
+    /// section 4). The mean of all points ever lags behind.
+    average: Average,
+    points: f64,
+    /// Counts the passes, so that idle outputs can be told.
+    pass: u32,
+    values: Vec<f64>,
+    before: Vec<f64>,
+    row: Vec<f64>,
+    /// All zero but while inner products are computed.
+    lhs: Vec<f64>,
+}
+
+/// Puts zeros where the parts were.
+struct Clear<'a>(&'a mut [f64]);
+
+impl Sink for Clear<'_> {
+    fn part(&mut self, block: Slots, slot: u32, phi: SparseView<'_>, _: f64) {
+        phi.indices().iter().for_each(|&j| self.0[block.at(j, slot)] = 0.0);
+    }
+}
+
+impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
+    pub(super) fn new(problem: &'p Problem<'a, T>) -> Self {
+        let d = problem.dimension();
+        Self {
+            problem,
+            blocks: (0..problem.len()).map(|_| Block::default()).collect(),
+            w: Weights::zeros(d),
+            average: Average::new(d),
+            points: 0.0,
+            pass: 0,
+            values: Vec::new(),
+            before: Vec::new(),
+            row: Vec::new(),
+            lhs: vec![0.0; d],
+        }
+    }
+
+    /// Writes what the next visit starts from.
+    pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.blocks.iter().map(|block| &block.held).collect::<Vec<_>>())?;
+        out.put(&self.w)?;
+        out.put(&self.average)?;
+        out.put(&(self.points, self.pass))
+    }
+
+    /// Reads it again. Inner products are computed anew, in the same bits.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let (problem, task) = (self.problem, self.problem.task());
+        let blocks: Vec<Vec<Held<T::Output>>> = reader.take()?;
+        check(blocks.len() == problem.len(), "blocks")?;
+        for (i, held) in blocks.into_iter().enumerate() {
+            let sum: f64 = held.iter().map(|held| held.alpha).sum();
+            check(held.iter().all(|held| held.alpha >= 0.0) && is_sound(sum), "dual variables")?;
+            for Held { y, term, alpha, used } in held {
+                let is_new = self.blocks[i].held.iter().all(|other| other.y != y);
+                check(is_new && task.check(problem.input(i), &y).is_ok(), "outputs")?;
+                check(term == problem.term(task.loss(problem.truth(i), &y)), "terms")?;
+                self.add(i, y)?;
+                let added = self.blocks[i].held.last_mut().expect("what was added");
+                (added.alpha, added.used) = (alpha, used);
+            }
+        }
+        self.w = reader.take()?;
+        check_weights(&self.w, problem.dimension())?;
+        self.average = reader.take()?;
+        check(self.average.is_of(problem.dimension()), "the mean")?;
+        (self.points, self.pass) = reader.take()?;
+        check(is_sound(self.points), "the mean")
+    }
+
+    /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.
+    pub(super) fn rescale(&mut self, growth: f64) -> Result<()> {
+        let norm2 = dot(self.w.as_slice(), self.w.as_slice());
+        let best = (self.value() + 0.5 * norm2) / norm2;
+        // 0 / 0 where all is zero.
+        let factor = if best < growth { best.max(0.0) } else { growth };
+        self.blocks.iter_mut().flat_map(|block| &mut block.held).for_each(|held| held.alpha *= factor);
+        self.restart_mean();
+        self.rebuild()
+    }
+
+    /// U_i
+    fn cap(&self, i: usize) -> f64 {
+        self.problem.formulation().c * self.problem.weight(i) / self.problem.len() as f64
+    }
+
+    /// Visits block i. `found`: what the oracle found, at this w or shortly before; it is taken in where it is violated by
+    /// more than `worth` beyond the outputs that the example has.
+    pub(super) fn visit(&mut self, i: usize, found: Option<&T::Output>, worth: f64) -> Result<Visit> {
+        let (cap, task, x) = (self.cap(i), self.problem.task(), self.problem.input(i));
+        if cap == 0.0 || (found.is_none() && self.blocks[i].held.is_empty()) {
+            return Ok(Visit::default());
+        }
+        let mut values = std::mem::take(&mut self.values);
+        let Look { at_truth, worst } = look(self.problem, i, &self.blocks[i], &self.w, &mut values)?;
+        let mut work = 1.0 + values.len() as f64;
+        if let Some(y) = found {
+            let loss = task.loss(self.problem.truth(i), y);
+            let v = self.problem.term(loss).violation(at_truth - task.score(&self.w, x, y)?);
+            work += 1.0;
+            // An output that the example has gets the same value again, so it is not taken twice.
+            if v > worst + worth {
+                self.add(i, y.clone())?;
+                values.push(v);
+                work += 4.0 + values.len() as f64;
+            }
+        }
+        let block = &mut self.blocks[i];
+        let gap = block.gap(&values, 0.0, cap);
+        self.before.clear();
+        self.before.extend(block.held.iter().map(|held| held.alpha));
+        let rise = block.solve(&mut values, cap, gap, LEFT, self.pass);
+        self.values = values;
+        if rise > 0.0 {
+            work += self.follow(i)?;
+        }
+        self.points += 1.0;
+        self.average.count(self.points, 1.0);
+        Ok(Visit { gap, rise, work })
+    }
+
+    /// Takes in an output with weight 0.
+    pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<()> {
+        let (problem, task) = (self.problem, self.problem.task());
+        let (x, truth) = (problem.input(i), problem.truth(i));
+        let term = problem.term(task.loss(truth, &y));
+        debug_assert!(self.blocks[i].held.iter().all(|held| held.y != y), "an output that the example has");
+        problem.emit(i, &y, term.factor, &mut Accumulate { sum: &mut self.lhs, factor: 1.0 })?;
+        let inner = |y: &T::Output| {
+            let mut sink = Score { w: &self.lhs, total: 0.0 };
+            task.features(x, y, &mut sink)?;
+            Ok(sink.total)
+        };
+        let at_truth = inner(truth)?;
+        self.row.clear();
+        for held in &self.blocks[i].held {
+            self.row.push(held.term.factor * (at_truth - inner(&held.y)?));
+        }
+        self.row.push(term.factor * (at_truth - inner(&y)?));
+        problem.emit(i, &y, 1.0, &mut Clear(&mut self.lhs))?;
+        self.blocks[i].push(Held { y, term, alpha: 0.0, used: self.pass }, &self.row);
+        Ok(())
+    }
+
+    /// Moves w by what changed in block i. Returns the work.
+    fn follow(&mut self, i: usize) -> Result<f64> {
+        let (task, x) = (self.problem.task(), self.problem.input(i));
+        let mut sink = self.average.step(&mut self.w);
+        let (mut at_truth, mut work) = (0.0, 1.0);
+        for (held, before) in self.blocks[i].held.iter().zip(&self.before).filter(|(held, a)| held.alpha != **a) {
+            let change = (held.alpha - before) * held.term.factor;
+            task.features(x, &held.y, &mut Scaled { sink: &mut sink, factor: -change })?;
+            at_truth += change;
+            work += 1.0;
+        }
+        // Between wrong outputs of margin rescaling nothing changes here.
+        if at_truth != 0.0 {
+            task.features(x, self.problem.truth(i), &mut Scaled { sink: &mut sink, factor: at_truth })?;
+        }
+        Ok(work)
+    }
+
+    /// Asks the oracle for all examples at the point `at`, which is w but for a start that the user has given. Outputs
+    /// that would close more than `worth` are handed back.
+    pub(super) fn examine(&self, pool: &Pool, at: &Weights, worth: f64) -> Result<Standing<T::Output>> {
+        let problem = self.problem;
+        let parts = pool.map(ranges(problem.len(), PARTS), |range| {
+            let (mut scratch, mut values) = (OracleScratch::default(), Vec::new());
+            let mut standing = Standing { primal: 0.0, gaps: Vec::with_capacity(range.len()), met: Vec::new() };
+            for i in range {
+                let (block, cap) = (&self.blocks[i], self.cap(i));
+                let h = problem.oracle(i, at, &mut scratch)?;
+                let Look { worst, .. } = look(problem, i, block, at, &mut values)?;
+                standing.primal += cap * h.max(worst);
+                standing.gaps.push(block.gap(&values, h, cap));
+                if h > worst + worth && cap > 0.0 && block.held.iter().all(|held| held.y != scratch.y) {
+                    standing.met.push((i, scratch.y.clone()));
+                }
+            }
+            Ok(standing)
+        });
+        let primal = 0.5 * dot(at.as_slice(), at.as_slice());
+        let mut all = Standing { primal, gaps: Vec::with_capacity(problem.len()), met: Vec::new() };
+        for part in parts {
+            let part = part?;
+            all.primal += part.primal;
+            all.gaps.extend(part.gaps);
+            all.met.extend(part.met);
+        }
+        Ok(all)
+    }
+
+    /// P at the point `at`, as far as the outputs tell that the examples have met: a lower bound of it.
+    pub(super) fn glance(&self, pool: &Pool, at: &Weights) -> Result<f64> {
+        let parts = pool.map(ranges(self.problem.len(), PARTS), |range| {
+            let mut values = Vec::new();
+            let slack = |i| Ok(self.cap(i) * look(self.problem, i, &self.blocks[i], at, &mut values)?.worst);
+            range.map(slack).sum::<Result<f64>>()
+        });
+        let slack = parts.into_iter().sum::<Result<f64>>()?;
+        Ok(0.5 * dot(at.as_slice(), at.as_slice()) + slack)
+    }
+
+    /// The mean of the points since it was restarted.
+    pub(super) fn mean(&self) -> Weights {
+        self.average.mean(&self.w)
+    }
+
+    pub(super) fn restart_mean(&mut self) {
+        self.average.clear();
+        self.points = 0.0;
+    }
+
+    /// D, a lower bound of P.
+    pub(super) fn value(&self) -> f64 {
+        let held = self.blocks.iter().flat_map(|block| &block.held);
+        let l: f64 = held.map(|held| held.alpha * held.term.rhs).sum();
+        l - 0.5 * dot(self.w.as_slice(), self.w.as_slice())
+    }
+
+    /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.
+    pub(super) fn rebuild(&mut self) -> Result<()> {
+        let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
+        sink.sum.fill(0.0);
+        for (i, block) in self.blocks.iter().enumerate() {
+            for held in block.held.iter().filter(|held| held.alpha > 0.0) {
+                self.problem.emit(i, &held.y, held.alpha * held.term.factor, &mut sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of outputs, and of those with weight.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let held = self.blocks.iter().flat_map(|block| &block.held);
+        held.fold((0, 0), |(all, active), held| (all + 1, active + usize::from(held.alpha > 0.0)))
+    }
+
+    /// Ends a pass: outputs without weight that were of no use for `idle` passes are dropped.
+    pub(super) fn end_pass(&mut self, idle: u32) {
+        self.pass = self.pass.saturating_add(1);
+        let since = self.pass.saturating_sub(idle);
+        self.blocks.iter_mut().for_each(|block| block.drop_idle(since));
+    }
+}
+
+/// What an example's outputs say at some w.
+struct Look {
+    /// The truth's score.
+    at_truth: f64,
+    /// The largest violation, 0 where there is none.
+    worst: f64,
+}
+
+/// Violations at w of the outputs that example i has, into `values`.
+fn look<T: Task>(
+    problem: &Problem<'_, T>,
+    i: usize,
+    block: &Block<T::Output>,
+    w: &Weights,
+    values: &mut Vec<f64>,
+) -> Result<Look> {
+    let (task, x) = (problem.task(), problem.input(i));
+    let at_truth = task.score(w, x, problem.truth(i))?;
+    let mut worst: f64 = 0.0;
+    values.clear();
+    for held in &block.held {
+        let v = held.term.violation(at_truth - task.score(w, x, &held.y)?);
+        worst = worst.max(v);
+        values.push(v);
+    }
+    Ok(Look { at_truth, worst })
+}
