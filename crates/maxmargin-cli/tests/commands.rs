@@ -6,7 +6,7 @@ use std::io::Write;
 
 use common::{Folder, keys, number};
 
-const SUMMARY: [&str; 22] = [
+const SUMMARY: [&str; 28] = [
     "task",
     "solver",
     "status",
@@ -29,6 +29,12 @@ const SUMMARY: [&str; 22] = [
     "seconds_qp",
     "peak_rss_mb",
     "train_loss",
+    "solver_reason",
+    "heldout_loss",
+    "heldout_best",
+    "path",
+    "folds",
+    "cv",
 ];
 
 fn sorted<'k>(keys: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
@@ -46,7 +52,7 @@ fn help_and_version_say_what_there_is() {
     }
     assert!(folder.run("--version").good().starts_with("maxmargin 0."));
     let help = folder.run("train --help").good();
-    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: one-slack"] {
+    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: auto"] {
         assert!(help.contains(word), "{word}");
     }
     assert_eq!(folder.run("").code, Some(2));
@@ -59,7 +65,7 @@ fn the_summary_has_the_agreed_keys() {
         let summary = folder.run(&format!("train {task} {file} -m {task}.mm --json")).json();
         assert_eq!(sorted(keys(&summary)), sorted(SUMMARY));
         assert_eq!(summary["task"], task);
-        assert_eq!(summary["solver"], "one-slack");
+        assert_eq!(summary["solver"], "dual-coordinate");
         assert_eq!(summary["status"], "converged");
         assert_eq!(summary["certificate"], "exact");
         assert_eq!(number(&summary, "examples"), examples);
@@ -77,11 +83,17 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
     let folder = Folder::with_data();
     for rescaling in ["margin", "slack"] {
         for penalty in ["linear", "quadratic"] {
-            let mut solvers =
-                vec!["one-slack", "group-slack --groups 7", "n-slack", "n-slack --update own", "n-slack --batch 10"];
+            let mut solvers = vec![
+                "one-slack",
+                "group-slack --groups 7",
+                "n-slack",
+                "dual-coordinate",
+                "n-slack --update own",
+                "n-slack --batch 10",
+            ];
             solvers.extend(["one-slack --cache 3", "one-slack --cache off --line-search off"]);
             if penalty == "linear" {
-                solvers.push("frank-wolfe --relative-gap 0.05");
+                solvers.extend(["bcfw", "frank-wolfe --relative-gap 0.05"]);
             }
             let found: Vec<(f64, f64)> = solvers
                 .iter()
@@ -167,9 +179,15 @@ fn inspect_shows_the_model() {
     folder.write("t.dat", "a 1:3 2:-1\nb 1:-3 2:1\na 1:2\nb 1:-2\n");
     folder.run("train multiclass t.dat -m t.mm --bias 2 -c 7").good();
     let text = folder.run("inspect t.mm --top 1").good();
-    for word in
-        ["multiclass, 2 classes: a b", "C = 7", "constant one of 2", "one-slack", "INDEX:WEIGHT", "a  1:+", "b  1:-"]
-    {
+    for word in [
+        "multiclass, 2 classes: a b",
+        "C = 7",
+        "constant one of 2",
+        "dual-coordinate",
+        "INDEX:WEIGHT",
+        "a  1:+",
+        "b  1:-",
+    ] {
         assert!(text.contains(word), "{word} in\n{text}");
     }
     let contents = folder.run("inspect t.mm --top 3 --json").json();
@@ -294,7 +312,7 @@ fn early_stops_are_said_and_saved() {
         ("--max-passes 2", "max-passes", "stopped by --max-passes"),
         ("--max-seconds 1e-9", "max-seconds", "stopped by --max-seconds"),
     ] {
-        for solver in ["one-slack", "group-slack --groups 2", "n-slack", "frank-wolfe"] {
+        for solver in ["one-slack", "group-slack --groups 2", "n-slack", "dual-coordinate", "bcfw", "frank-wolfe"] {
             let train = format!("train multiclass m.dat -m m.mm -e 1e-9 --solver {solver} {options}");
             assert_eq!(folder.run(&format!("{train} --json")).json()["status"], status, "{solver}");
             assert!(folder.run(&train).good().contains(words));
@@ -311,7 +329,7 @@ fn the_log_has_a_line_for_each_round() {
     let log = folder.text("log.jsonl");
     assert_eq!(log.lines().count() as f64, number(&summary, "rounds"));
     let mut wanted = vec!["round", "seconds", "passes", "oracle_calls", "cache_hits", "primal", "dual", "gap"];
-    wanted.push("working_set");
+    wanted.extend(["working_set", "c", "heldout"]);
     for line in log.lines() {
         assert_eq!(sorted(keys(&serde_json::from_str(line).unwrap())), sorted(wanted.clone()));
     }
@@ -320,14 +338,14 @@ fn the_log_has_a_line_for_each_round() {
 #[test]
 fn a_model_can_be_started_from() {
     let folder = Folder::with_data();
-    let train = "train multiclass m.dat --bias 1 --relative-gap 1e-4 --json";
+    let train = "train multiclass m.dat --bias 1 --relative-gap 1e-4 --json --solver one-slack";
     let cold = folder.run(&format!("{train} -m m.mm")).json();
     let warm = folder.run(&format!("{train} -m m.mm --warm-start m.mm --max-passes 1")).json();
     assert!(number(&warm, "primal") <= number(&cold, "primal") * (1.0 + 1e-9), "{warm}");
     // More features than the model has: the constant one stays the last.
     let wider = folder.text("m.dat") + "1 25:1\n";
     folder.write("wider.dat", wider);
-    let wide = "train multiclass wider.dat --bias 1 -m w.mm --warm-start m.mm --max-passes 1 --json";
+    let wide = "train multiclass wider.dat --bias 1 -m w.mm --warm-start m.mm --max-passes 1 --json --solver one-slack";
     let wide = folder.run(wide).json();
     assert!(number(&wide, "primal") < 1.1 * number(&cold, "primal"), "{wide}");
     // Fewer: what the model knows is kept.

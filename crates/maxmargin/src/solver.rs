@@ -7,16 +7,20 @@ use crate::problem::{Penalty, Problem};
 use crate::task::Task;
 use crate::weights::Weights;
 
+pub mod auto;
 mod average;
 pub mod bcfw;
 mod course;
 pub mod cutting_plane;
 pub mod dual_coordinate;
+pub mod folds;
 pub mod frank_wolfe;
+pub mod heldout;
 mod lanes;
 mod line_search;
 mod lines;
 pub mod n_slack;
+pub mod path;
 mod random;
 mod state;
 

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::is_sound;
-use crate::features::{Accumulate, Block, Sink};
+use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
@@ -43,10 +43,7 @@ impl Average {
 
     /// Where the parts of a step of v go.
     pub(super) fn step<'a>(&'a mut self, v: &'a mut Weights) -> Step<'a> {
-        Step {
-            v: Accumulate { sum: v.as_mut_slice(), factor: 1.0 },
-            offset: Accumulate { sum: &mut self.offset, factor: self.mass },
-        }
+        Step { v: v.as_mut_slice(), offset: &mut self.offset, mass: self.mass }
     }
 
     /// Counts the point `scale * v` with this weight.
@@ -65,14 +62,18 @@ impl Average {
 
 /// Adds parts to v, and what the mean has to remember of them.
 pub(super) struct Step<'a> {
-    v: Accumulate<'a>,
-    offset: Accumulate<'a>,
+    v: &'a mut [f64],
+    offset: &'a mut [f64],
+    mass: f64,
 }
 
 impl Sink for Step<'_> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
-        self.v.part(block, slot, phi, scale);
-        self.offset.part(block, slot, phi, scale);
+        for (j, x) in phi.iter() {
+            let (at, change) = (block.at(j, slot), scale * f64::from(x));
+            self.v[at] += change;
+            self.offset[at] += self.mass * change;
+        }
     }
 }
 

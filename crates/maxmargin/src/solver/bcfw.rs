@@ -154,7 +154,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         let n = problem.len();
         let cost = (0..n).map(|i| problem.task().oracle_cost(problem.input(i)).max(1.0)).sum::<f64>() / n as f64;
         // Few beside n: what w misses while they are asked is little then.
-        let side_by_side = ((WORK_SIDE_BY_SIDE / cost) as usize).clamp(16, 512).min(n / 32).max(1);
+        let side_by_side = ((WORK_SIDE_BY_SIDE / cost) as usize).clamp(32, 256).min(n / 32).max(1);
         Self {
             solver,
             problem,
