@@ -89,15 +89,6 @@ pub(super) trait Resumable {
     }
 }
 
-/// For solvers that cannot be saved yet.
-pub(super) struct Unsaved;
-
-impl Resumable for Unsaved {
-    fn write(&self, _: &mut Writer) -> Result<()> {
-        Err(refused("this solver cannot be saved yet"))
-    }
-}
-
 /// Puts the parts of a state one after the other.
 #[derive(Debug)]
 pub(super) struct Writer {
