@@ -35,6 +35,7 @@ impl Observer for Recorder {
 
     fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
         assert_eq!(progress.round as usize, self.states.len() + 1);
+        assert!(progress.round < 2000, "a run without end: {progress:?}");
         assert!(!snapshot.weights().is_empty());
         self.states.push(snapshot.save().unwrap());
         self.status = status;
@@ -73,23 +74,29 @@ fn reread(state: &State) -> State {
 
 fn ends_the_same<T: Task>(problem: &Problem<'_, T>) {
     for solver in solvers(problem.formulation().penalty) {
-        let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
-        let mut recorder = Recorder::default();
-        let undisturbed = solver.solve(problem, &settings, &mut recorder);
-        let Recorder { states, status } = recorder;
-        let context = format!("{solver:?} on {:?}", problem.formulation());
-        assert_eq!(status, Some(undisturbed.report.status), "{context}");
-        assert_eq!(undisturbed.state.as_ref(), states.last(), "{context}: the state at the end is the last one");
-        // The first ones, the last ones, and some between.
-        let rounds = states.len();
-        for k in (0..rounds).filter(|k| *k < 2 || k + 2 >= rounds || k % (1 + rounds / 8) == 0) {
-            for threads in [1, 2] {
-                let settings = Settings { threads, resume: Some(reread(&states[k])), ..settings.clone() };
-                let resumed = solver.solve(problem, &settings, &mut ());
-                assert!(bits_of(&undisturbed) == bits_of(&resumed), "{context}: after round {} of {rounds}", k + 1);
-            }
+        ends_the_same_with(&solver, problem, settings(&solver, problem.formulation()));
+    }
+}
+
+/// Returns how it ends.
+fn ends_the_same_with<T: Task>(solver: &Any, problem: &Problem<'_, T>, settings: Settings) -> Status {
+    let settings = Settings { keep_state: true, ..settings };
+    let mut recorder = Recorder::default();
+    let undisturbed = solver.solve(problem, &settings, &mut recorder);
+    let Recorder { states, status } = recorder;
+    let context = format!("{solver:?} on {:?}", problem.formulation());
+    assert_eq!(status, Some(undisturbed.report.status), "{context}");
+    assert_eq!(undisturbed.state.as_ref(), states.last(), "{context}: the state at the end is the last one");
+    // The first ones, the last ones, and some between.
+    let rounds = states.len();
+    for k in (0..rounds).filter(|k| *k < 2 || k + 2 >= rounds || k % (1 + rounds / 8) == 0) {
+        for threads in [1, 2] {
+            let settings = Settings { threads, resume: Some(reread(&states[k])), ..settings.clone() };
+            let resumed = solver.solve(problem, &settings, &mut ());
+            assert!(bits_of(&undisturbed) == bits_of(&resumed), "{context}: after round {} of {rounds}", k + 1);
         }
     }
+    undisturbed.report.status
 }
 
 #[test]
@@ -135,6 +142,23 @@ fn chains() {
     ends_the_same(&Problem::new(&task, &views, &y, None, f).unwrap());
 }
 
+/// Down to what f64 can do: runs that stall, stall again.
+#[test]
+fn at_the_limit() {
+    let mut draw = Draw(14);
+    let (x, y) = separable(&mut draw, 20, 3, 3);
+    let (task, views) = (Multiclass::new(3, draw.costs(3)), x.views());
+    let mut stalled = 0;
+    for f in formulations(true) {
+        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        for solver in solvers(f.penalty).into_iter().filter(|s| !matches!(s, Any::FrankWolfe)) {
+            let settings = Settings { max_passes: Some(200.0), ..to_relative_gap(1e-16) };
+            stalled += u32::from(ends_the_same_with(&solver, &problem, settings) == Status::Stalled);
+        }
+    }
+    assert!(stalled > 5, "only {stalled} runs stall");
+}
+
 /// Stopped again and again, by every kind of limit, training arrives where it would have without.
 #[test]
 fn stop_and_go() {
@@ -147,7 +171,6 @@ fn stop_and_go() {
         let undisturbed = solver.solve(&problem, &settings, &mut ());
         let (mut state, mut stops, mut seconds) = (None, 0, 0.0);
         let resumed = loop {
-            let passes = stops as f64;
             let mut rounds = 0;
             let mut two_rounds = |_: &Progress| {
                 rounds += 1;
@@ -156,7 +179,9 @@ fn stop_and_go() {
             let settings = Settings { resume: state.take(), ..settings.clone() };
             let solution = match stops % 3 {
                 0 => solver.solve(&problem, &settings, &mut two_rounds),
-                1 => solver.solve(&problem, &Settings { max_passes: Some(2.0 * passes), ..settings }, &mut ()),
+                1 => {
+                    solver.solve(&problem, &Settings { max_passes: Some(2.0 * f64::from(stops)), ..settings }, &mut ())
+                }
                 _ => {
                     solver.solve(&problem, &Settings { max_seconds: Some(seconds + 1e-9), ..settings }, &mut two_rounds)
                 }
@@ -227,9 +252,8 @@ fn many_examples() {
 
 /// A path over C, up, down and in leaps: every step converges, and its certificate agrees with that of a run from scratch.
 /// Where the steps are gentle the path takes fewer passes.
-fn path<'a, T: Task>(at: impl Fn(f64) -> Problem<'a, T>)
+fn path<'a, T: Task + 'a>(at: impl Fn(f64) -> Problem<'a, T>)
 where
-    T: 'a,
     T::Output: 'a,
     T::Input<'a>: 'a,
 {

@@ -53,6 +53,8 @@ pub(super) struct SoFar {
     pub(super) stalled: bool,
     best: Weights,
     pub(super) primal: f64,
+    /// P of the best point is from an exact pass that was made for it.
+    verified: bool,
     pub(super) dual: f64,
 }
 
@@ -70,6 +72,7 @@ impl SoFar {
             stalled: false,
             best: start,
             primal: f64::INFINITY,
+            verified: false,
             // w = 0 and no slack is below everything.
             dual: 0.0,
         }
@@ -149,6 +152,7 @@ impl<'o> Course<'o> {
         if growth.is_some() {
             let primal = self.offer_exact(problem, &so_far.best, pool)?;
             check(primal.is_finite(), "weights")?;
+            self.so_far.verified = true;
         } else {
             self.earlier = so_far.seconds;
             self.so_far = so_far;
@@ -182,7 +186,7 @@ impl<'o> Course<'o> {
     /// Takes note of a point whose P is known exactly.
     pub(super) fn offer(&mut self, w: &Weights, primal: f64) {
         if primal < self.so_far.primal {
-            self.so_far.primal = primal;
+            (self.so_far.primal, self.so_far.verified) = (primal, false);
             self.so_far.best.clone_from(w);
         }
     }
@@ -209,10 +213,13 @@ impl<'o> Course<'o> {
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
     pub(super) fn verify<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<()> {
+        if self.so_far.verified {
+            return Ok(());
+        }
         self.so_far.oracle_calls += self.examples as u64;
         let best = std::mem::take(&mut self.so_far.best);
         self.so_far.primal = self.in_oracle(|| problem.objective(&best, pool))?;
-        self.so_far.best = best;
+        (self.so_far.best, self.so_far.verified) = (best, true);
         Ok(())
     }
 
