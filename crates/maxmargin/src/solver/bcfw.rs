@@ -193,7 +193,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     }
 
     fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
-        let mut last = course.begin();
+        let mut last = course.begin(self);
         loop {
             if let ControlFlow::Break(status) = last {
                 if status != Status::Converged && !self.position.certified {
