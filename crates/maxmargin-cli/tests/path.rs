@@ -63,5 +63,5 @@ fn a_ladder_of_ours_covers_what_matters() {
     folder.run("train multiclass m.dat -m m.mm --c-path 1,2 --log log").good();
     let c_of = |line: &str| number(&serde_json::from_str(line).unwrap(), "c");
     let log = folder.text("log");
-    assert_eq!((log.lines().map(c_of).next(), log.lines().map(c_of).last()), (Some(1.0), Some(2.0)));
+    assert_eq!((log.lines().map(c_of).next(), log.lines().map(c_of).next_back()), (Some(1.0), Some(2.0)));
 }
