@@ -47,6 +47,8 @@ pub(crate) fn read(path: &Path, data: &Data, bias: Option<f32>, pool: &Pool) -> 
     if unknown > 0 {
         note(&format!("{} of {all} have labels that the training file lacks and count as errors", count(unknown)));
     }
-    let matrix = bias.map_or_else(|| matrix.clone(), |bias| matrix.with_constant(bias));
+    if let Some(bias) = bias {
+        matrix = matrix.with_constant(bias);
+    }
     Ok(HeldoutData { matrix, truths, checksum: examples.checksum })
 }

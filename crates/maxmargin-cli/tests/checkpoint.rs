@@ -50,10 +50,6 @@ fn a_checkpoint_of_something_else_is_refused_in_words() {
     folder.run(&format!("{TRAIN} --resume")).bad(1, &["the held-out file is another now"]);
     let without = TRAIN.replace("-e 0.001 ", "");
     folder.run(&format!("{without} --resume")).bad(2, &["was made with --epsilon 0.001, this run is without"]);
-    let binary = TRAIN.replace("multiclass m.dat", "binary b.dat");
-    folder
-        .run(&format!("{binary} {stop} --resume"))
-        .bad(2, &["with the task multiclass, this run is with the task binary"]);
     folder.run(&format!("{TRAIN} {stop}")).bad(2, &["--checkpoint: c is there already", "--resume"]);
     assert_eq!(folder.read("c"), saved, "nothing was overwritten");
     let other = folder.text("m.dat") + "1 1:1\n";

@@ -59,7 +59,6 @@ fn killed_and_resumed_training_ends_in_the_same_bytes() {
         let start = Instant::now();
         folder.run(&format!("{words} -m b.mm --checkpoint c --checkpoint-every 0")).good();
         let duration = start.elapsed();
-        eprintln!("{options}: {duration:?}");
         folder.run(&undisturbed).good();
         assert_eq!(folder.read("a.mm"), folder.read("b.mm"), "a checkpoint changes nothing: {options}");
         for trial in 0..3 {

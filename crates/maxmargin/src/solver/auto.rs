@@ -6,7 +6,7 @@ use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
 use crate::problem::{Penalty, Problem};
-use crate::task::Task;
+use crate::task::{Listed, Task};
 
 /// The solver that [`choose`] picks. Its report has the name of that solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,7 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     if penalty == Penalty::Hard {
         return Choice::HardNSlack;
     }
-    let outputs = problem.task().listed().filter(|listed| listed.stacked().is_some()).map(|listed| listed.count());
+    let outputs = problem.task().listed().filter(|listed| listed.stacked().is_some()).map(Listed::count);
     match outputs {
         Some(outputs) if problem.len().saturating_mul(outputs) <= MOST_VARIABLES => Choice::DualCoordinate,
         _ if penalty == Penalty::Linear => Choice::Bcfw,
