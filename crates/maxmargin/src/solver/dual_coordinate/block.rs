@@ -25,6 +25,12 @@ impl Limits {
             Penalty::Linear | Penalty::Hard => Self { cap: share, ridge: 0.0 },
         }
     }
+
+    /// Is that sum of variables at the cap, but for rounding?
+    fn is_full(&self, sum: f64) -> bool {
+        const ROUNDING: f64 = 1e-14;
+        sum >= self.cap * (1.0 - ROUNDING)
+    }
 }
 
 /// Which way a block wants to go.
@@ -64,7 +70,8 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     if sum == 0.0 {
         return Look { h, gap, unrest: h, way: if h > 0.0 { Way::Up } else { Way::Down }, rest: -largest };
     }
-    let mut lowest = if sum < limits.cap { 0.0 } else { f64::INFINITY };
+    let is_full = limits.is_full(sum);
+    let mut lowest = if is_full { f64::INFINITY } else { 0.0 };
     let (mut second, mut positive) = (0.0, 0);
     for (&v, &a) in v.iter().zip(a) {
         if a > 0.0 {
@@ -76,7 +83,7 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     }
     let top = (largest - shift).max(0.0);
     // All weight on one output, and no ridge that would change with it.
-    let at_corner = positive == 1 && sum >= limits.cap;
+    let at_corner = positive == 1 && is_full;
     let rest = if at_corner { lowest - second } else { -1.0 };
     Look { h, gap, unrest: top - lowest, way: if top > 0.0 { Way::Up } else { Way::Down }, rest }
 }
@@ -149,7 +156,7 @@ pub(super) fn maximise_one(v: f64, a: f64, norm2: f64, limits: Limits) -> f64 {
 /// variable is `(u_k - theta)+ / q` for one threshold theta, where u is the violation without the block's own weight
 /// (Crammer and Singer 2001, section 6; the threshold by dropping outputs below it until none is, as Michelot 1986).
 pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits) {
-    if q <= 0.0 {
+    if q * limits.cap <= f64::MIN_POSITIVE || q <= f64::MIN_POSITIVE {
         return maximise_flat(v, a, limits);
     }
     let sum: f64 = a.iter().sum();
@@ -158,15 +165,20 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
         *a = v + q * (sum + *a);
         most = if *a > most { *a } else { most };
     }
+    if most <= 0.0 {
+        a.fill(0.0);
+        return;
+    }
+    // From the largest down: where cap or C is tiny, what the variables differ by would drown in the violations.
+    a.iter_mut().for_each(|a| *a -= most);
     let u = a;
     let kappa = (q + limits.ridge) / q;
     // Theta of the largest alone is below that of all: few outputs are looked at again.
-    let alone = (kappa * most / (1.0 + kappa)).max(0.0);
-    let (theta, kept) = threshold_from(u, alone, |total, count| kappa * total / (1.0 + kappa * count));
-    let weight = kept.0 - kept.1 * theta;
-    let (theta, count) = if weight > limits.cap * q {
-        let alone = theta.max(most - q * limits.cap);
-        let (theta, kept) = threshold_from(u, alone, |total, count| (total - q * limits.cap) / count);
+    let (theta, kept) =
+        threshold_from(u, -most / (1.0 + kappa), |total, count| (kappa * total - most) / (1.0 + kappa * count));
+    let (room, weight) = (limits.cap * q, kept.0 - kept.1 * theta);
+    let (theta, count) = if weight > room {
+        let (theta, kept) = threshold_from(u, theta.max(-room), |total, count| (total - room) / count);
         (theta, kept.1)
     } else {
         (theta, f64::NAN)
@@ -184,7 +196,7 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
     }
 }
 
-/// No features: the violations do not depend on the block's weight.
+/// No features, or next to none: the violations do not depend on the block's weight.
 fn maximise_flat(v: &[f64], a: &mut [f64], limits: Limits) {
     let best = crate::task::first_max(v);
     a.fill(0.0);
@@ -239,7 +251,7 @@ pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, 
         let sum: f64 = a.iter().sum();
         let shift = limits.ridge * sum;
         let (mut up, mut high) = (None, 0.0);
-        let (mut down, mut low) = (None, if sum < limits.cap { 0.0 } else { f64::INFINITY });
+        let (mut down, mut low) = (None, if limits.is_full(sum) { f64::INFINITY } else { 0.0 });
         for (k, (&v, &a)) in v.iter().zip(&*a).enumerate() {
             if v - shift > high {
                 (up, high) = (Some(k), v - shift);

@@ -91,7 +91,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
 
     /// The first strength, where right-hand sides are at most so large.
     pub(super) fn first_strength(largest_rhs: f64) -> f64 {
-        1.0 / (MARGIN * largest_rhs)
+        if largest_rhs > 0.0 { 1.0 / (MARGIN * largest_rhs) } else { 1.0 }
     }
 
     /// Everything at w: P, the next variables and their D, the gradient and the matrix.
@@ -260,7 +260,8 @@ impl<'b, B: Blocks> Newton<'b, B> {
             (w_d + t * d_d + slope, d_d + curvature)
         };
         let (first, _) = at(0.0);
-        if first >= 0.0 {
+        // Not so where the matrix is beyond f64.
+        if !(first < 0.0 && first.is_finite()) {
             return 0.0;
         }
         let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
@@ -321,17 +322,28 @@ impl<'b, B: Blocks> Newton<'b, B> {
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
 /// `s (I - p 11')`.
 fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
     for (a, v) in a.iter_mut().zip(v) {
         *a += s * v;
+        most = if *a > most { *a } else { most };
+        total += if *a > 0.0 { *a } else { 0.0 };
     }
     let rigid = s * limits.ridge;
-    let (mut theta, (total, count)) = threshold_from(a, 0.0, |total, count| rigid * total / (1.0 + rigid * count));
-    let mut pull = rigid / (1.0 + rigid * count);
-    if total - count * theta > limits.cap {
-        let kept;
-        (theta, (_, kept)) = threshold_from(a, theta, |total, count| (total - limits.cap) / count);
-        pull = 1.0 / kept;
+    if most <= 0.0 || (rigid == 0.0 && total <= limits.cap) {
+        a.iter_mut().for_each(|a| *a = if *a > 0.0 { *a } else { 0.0 });
+        return rigid;
     }
+    // From the largest down: where s is large, the cap would drown in what the violations add.
+    a.iter_mut().for_each(|a| *a -= most);
+    let (theta, pull) = if rigid > 0.0 {
+        let rule = |total: f64, count: f64| (rigid * total - most) / (1.0 + rigid * count);
+        let (theta, (_, count)) = threshold_from(a, -most / (1.0 + rigid), rule);
+        (theta, rigid / (1.0 + rigid * count))
+    } else {
+        let rule = |total: f64, count: f64| (total - limits.cap) / count;
+        let (theta, (_, count)) = threshold_from(a, (-most).max(-limits.cap), rule);
+        (theta, 1.0 / count)
+    };
     for a in a.iter_mut() {
         let over = *a - theta;
         *a = if over <= 0.0 {
