@@ -175,6 +175,12 @@ impl<'b, B: Blocks> Newton<'b, B> {
         point
     }
 
+    /// `sum a+ lhs` and the matrix where [`look`](Self::look) has been.
+    #[cfg(test)]
+    pub(super) fn derivatives(&self) -> (Vec<f64>, Vec<f64>) {
+        (self.sum.clone(), self.matrix.clone())
+    }
+
     /// Is w near enough to the proximal point, for a target gap?
     pub(super) fn is_near(point: &Point, target: f64) -> bool {
         point.residual <= RESIDUAL * point.moved.max(0.1 * target)
@@ -355,4 +361,61 @@ fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
         };
     }
     pull
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The conditions of the maximum, and the derivative by differences where no output enters or leaves.
+        #[test]
+        fn the_proximal_point(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0), 1..25),
+            strength in (0.0_f64..40.0).prop_map(f64::exp2),
+            share in 1e-3_f64..10.0,
+            quadratic: bool,
+        ) {
+            let limits = Limits::new(if quadratic { Penalty::Quadratic } else { Penalty::Linear }, share);
+            let (s, n) = (strength * share, outputs.len() as f64);
+            let (v, a): (Vec<f64>, Vec<f64>) = outputs.iter().map(|o| (o.0, o.1 * share / n)).unzip();
+            let mut b = a.clone();
+            let pull = proximal(&mut b, &v, s, limits);
+            let sum: f64 = b.iter().sum();
+            prop_assert!(b.iter().all(|b| *b >= 0.0) && sum <= limits.cap * (1.0 + 1e-13), "{} of {:?}", sum, limits);
+            // v - (b - a)/s - ridge S is one number on the support, the cap's multiplier, and no more elsewhere.
+            let gradient: Vec<f64> = (0..v.len()).map(|k| v[k] - (b[k] - a[k]) / s - limits.ridge * sum).collect();
+            let high = gradient.iter().copied().fold(0.0, f64::max);
+            let mut low = if sum < limits.cap * (1.0 - 1e-12) { 0.0 } else { f64::INFINITY };
+            for (g, _) in gradient.iter().zip(&b).filter(|e| *e.1 > 0.0) {
+                low = f64::min(low, *g);
+            }
+            prop_assert!(high - low <= 1e-12 * (1.0 + 1.0 / strength), "{} {}", high, low);
+
+            let support = |b: &[f64]| b.iter().map(|b| *b > 0.0).collect::<Vec<_>>();
+            let step = 1e-5 / strength;
+            for l in (0..v.len()).filter(|l| b[*l] > 0.0).take(3) {
+                let at = |h: f64| {
+                    let (mut v, mut b) = (v.clone(), a.clone());
+                    v[l] += h;
+                    proximal(&mut b, &v, s, limits);
+                    b
+                };
+                let (more, less) = (at(step), at(-step));
+                let full = |b: &[f64]| b.iter().sum::<f64>() >= limits.cap * (1.0 - 1e-12);
+                if support(&more) != support(&b) || support(&less) != support(&b) || full(&more) != full(&less) || strength > 1e3 {
+                    continue;
+                }
+                for k in (0..v.len()).filter(|k| b[*k] > 0.0) {
+                    let slope = (more[k] - less[k]) / (2.0 * step);
+                    let right = s * (f64::from(u8::from(k == l)) - pull);
+                    prop_assert!((slope - right).abs() <= 1e-5 * s, "{} is not {}", slope, right);
+                }
+            }
+        }
+    }
 }
