@@ -5,7 +5,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bits_of, cuts, formulation, formulations, n_slack, separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Unlisted, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates, n_slack,
+    separable, to_gap, to_relative_gap,
 };
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
@@ -42,7 +43,7 @@ impl Observer for Recorder {
     }
 }
 
-fn solvers(penalty: Penalty) -> Vec<Any> {
+fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
         cuts(1, Some(3), Placement::LineSearch),
@@ -52,8 +53,11 @@ fn solvers(penalty: Penalty) -> Vec<Any> {
         n_slack(Update::Batch(16)),
         n_slack(Update::OwnCuts),
     ];
-    if penalty == Penalty::Linear {
+    if problem.formulation().penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
+    }
+    if has_coordinates(problem) {
+        all.extend(dual_coordinates());
     }
     all
 }
@@ -73,7 +77,7 @@ fn reread(state: &State) -> State {
 }
 
 fn ends_the_same<T: Task>(problem: &Problem<'_, T>) {
-    for solver in solvers(problem.formulation().penalty) {
+    for solver in solvers(problem) {
         ends_the_same_with(&solver, problem, settings(&solver, problem.formulation()));
     }
 }
@@ -166,7 +170,7 @@ fn stop_and_go() {
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
     let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
-    for solver in solvers(Penalty::Linear) {
+    for solver in solvers(&problem) {
         let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
         let undisturbed = solver.solve(&problem, &settings, &mut ());
         let (mut state, mut stops, mut seconds) = (None, 0, 0.0);
@@ -215,8 +219,8 @@ fn the_weights_of_a_snapshot() {
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
     let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
-    // N slacks close with an exact pass.
-    for solver in solvers(Penalty::Linear).iter().filter(|s| !matches!(s, Any::NSlack(_))) {
+    // N slacks and dual coordinates close with an exact pass.
+    for solver in solvers(&problem).iter().filter(|s| !matches!(s, Any::NSlack(_) | Any::Coordinates(_))) {
         let mut stop = Stop(Weights::default());
         let solution = solver.solve(&problem, &to_gap(1e-9), &mut stop);
         assert_eq!((solution.report.status, &solution.weights), (Status::Interrupted, &stop.0), "{solver:?}");
@@ -238,7 +242,8 @@ fn many_examples() {
     let views = x.views();
     let f = formulation(100.0, Rescaling::Margin, Penalty::Linear);
     let problem = Problem::new(&task, &views, &y, None, f).unwrap();
-    for solver in [cuts(1, None, Placement::LineSearch), n_slack(Update::OwnCuts)] {
+    for solver in [cuts(1, None, Placement::LineSearch), n_slack(Update::OwnCuts)].into_iter().chain(dual_coordinates())
+    {
         let mut recorder = Recorder::default();
         let undisturbed = solver.solve(&problem, &to_relative_gap(0.01), &mut recorder);
         let states = recorder.states;
@@ -260,7 +265,7 @@ where
     let gentle = vec![1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0];
     let falling: Vec<_> = gentle.iter().copied().rev().collect();
     let formulation = at(1.0).formulation();
-    for solver in solvers(formulation.penalty) {
+    for solver in solvers(&at(1.0)) {
         for (steps, share) in [(gentle.clone(), 0.8), (falling.clone(), 0.8), (vec![1.0, 100.0, 0.1], f64::INFINITY)] {
             let (mut state, mut warm_passes, mut cold_passes) = (None, 0.0, 0.0);
             for &c in &steps {
@@ -382,7 +387,7 @@ const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, 1e308, -1e99, 1e50, 1e-308, 
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
 fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
-    for solver in solvers(saved.formulation().penalty) {
+    for solver in solvers(saved) {
         let settings = settings(&solver, saved.formulation());
         let mut recorder = Recorder::default();
         solver.solve(saved, &settings, &mut recorder);

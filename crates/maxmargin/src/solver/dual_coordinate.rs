@@ -18,7 +18,8 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Resumable, Writer};
+use super::course::SoFar;
+use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
@@ -116,8 +117,8 @@ impl DualCoordinate {
         let d = problem.dimension();
         match self.finish {
             Finish::Coordinates => false,
-            Finish::Newton => true,
-            Finish::Fastest => d <= MAX_NEWTON && problem.len() >= EXAMPLES_PER_COORDINATE * d,
+            Finish::Newton => d > 0,
+            Finish::Fastest => d > 0 && d <= MAX_NEWTON && problem.len() >= EXAMPLES_PER_COORDINATE * d,
         }
     }
 
@@ -178,7 +179,61 @@ struct Place {
     /// How much smaller the exact gap is than the one that a pass sees on its way.
     discount: f64,
     pace: Pace,
+    /// Are P and D known where the last round has ended?
+    certified: bool,
+    stall: Stall,
 }
+
+impl Place {
+    fn at(phase: Phase) -> Self {
+        let (pace, stall) = (Pace::default(), Stall::default());
+        Self { phase, discount: FIRST_DISCOUNT, pace, certified: false, stall }
+    }
+
+    /// Is this where a run can have been?
+    fn check(&self) -> Result<()> {
+        let phase = match self.phase {
+            Phase::SmallC { passes } => passes < START_PASSES,
+            Phase::Coordinates => true,
+            Phase::Newton { strength, steps } => strength > 0.0 && is_sound(strength) && steps <= MOST_STEPS,
+        };
+        check(phase, "phase")?;
+        check((0.0..=1.0).contains(&self.discount), "discount")?;
+        let Pace { spent, looks, recent } = &self.pace;
+        let counts = [spent, looks].into_iter().all(|looks| *looks >= 0.0 && is_sound(*looks));
+        check(counts && recent.len() <= 2 * Pace::PASSES, "pace")
+    }
+}
+
+/// Sees when nothing more is gained in f64.
+#[derive(Default, Serialize, Deserialize)]
+struct Stall {
+    /// P and D when last one of them was gained on.
+    primal: f64,
+    dual: f64,
+    /// How often none was since.
+    times: u32,
+}
+
+impl Stall {
+    /// So often, and that is the end.
+    const MOST: u32 = 20;
+    /// Less than that is no gain, as a share of P.
+    const GAIN: f64 = 1e-14;
+
+    fn after(&mut self, so_far: &mut SoFar) {
+        let least = Self::GAIN * so_far.primal;
+        if self.times == 0 || so_far.primal < self.primal - least || so_far.dual > self.dual + least {
+            (self.primal, self.dual, self.times) = (so_far.primal, so_far.dual, 1);
+        } else {
+            self.times = self.times.saturating_add(1);
+        }
+        so_far.stalled = self.times > Self::MOST;
+    }
+}
+
+/// After so many looks at every example there is an exact pass, whatever passes saw.
+const EXACT_AFTER: f64 = 50.0;
 
 /// What the next round does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -203,6 +258,7 @@ struct Run<'r, 'a, T: Task, B> {
     /// Made when first needed: its tables are large.
     newton: Option<Newton<'r, B>>,
     place: Place,
+    largest_rhs: f64,
 }
 
 impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
@@ -226,16 +282,18 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         course: &mut Course<'_>,
     ) -> Result<Self> {
         let (penalty, d) = (problem.formulation().penalty, problem.dimension());
-        let mut place = Place { phase: Phase::Coordinates, discount: FIRST_DISCOUNT, pace: Pace::default() };
+        let largest_rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
+        let mut place = Place::at(Phase::Coordinates);
         if let Some(mut saved) = course.resume(problem, pool)? {
             let saved_place: Place = saved.reader.take()?;
+            saved_place.check()?;
             let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
             if let Some(growth) = saved.growth {
                 coordinates.follow_c(growth);
             } else {
                 place = saved_place;
             }
-            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place });
+            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs });
         }
         let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
         let fits = solver.newton_fits(problem);
@@ -244,30 +302,29 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             course.offer_exact(problem, start, pool)?;
             if fits {
                 coordinates.now.w.clone_from(start);
-                place.phase = Phase::newton::<B>(problem);
+                place.phase = Phase::newton::<B>(largest_rhs);
             }
         } else if fits && mean > LARGE && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
             coordinates.now.w = solver.solve_sample(problem, settings, course)?;
-            place.phase = Phase::newton::<B>(problem);
+            place.phase = Phase::newton::<B>(largest_rhs);
         } else if penalty == Penalty::Linear && mean > LARGE {
             coordinates.set_stage(SMALL / mean);
             place.phase = Phase::SmallC { passes: 0 };
         }
-        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place })
+        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs })
     }
 
     /// The rounds.
     fn solve(&mut self, course: &mut Course<'_>) -> Status {
         let mut decision = course.begin(self);
-        let mut exact = None;
         loop {
             if let ControlFlow::Break(status) = decision {
-                if exact.is_none() && status != Status::Converged {
+                if !self.place.certified && status != Status::Converged {
                     self.certify(course);
                 }
                 return status;
             }
-            exact = match self.place.phase {
+            let exact = match self.place.phase {
                 Phase::SmallC { passes } => {
                     self.pass_at_small_c(passes, course);
                     None
@@ -275,6 +332,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
                 Phase::Coordinates => self.pass(course),
                 Phase::Newton { strength, steps } => Some(self.newton_step(strength, steps, course)),
             };
+            self.place.certified = exact.is_some();
             decision = course.end_round(exact, self);
         }
     }
@@ -324,14 +382,19 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let (rhs, norm2) = coordinates.totals();
         let primal = course.so_far.primal.min(rhs - 0.5 * norm2 + expected);
         let target = course.target_at(primal);
-        if expected <= target {
+        // What the violations' own rounding adds to a gap.
+        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
+        let is_due = place.pace.looks >= EXACT_AFTER * self.blocks.len() as f64;
+        if expected <= target.max(rounding) || is_due {
             let primal = self.certify(course);
-            self.place.discount = (course.gap() / seen.gap).clamp(0.1, 1.0);
-            self.place.pace.recent.clear();
+            let place = &mut self.place;
+            place.discount = if seen.gap > 0.0 { (course.gap() / seen.gap).clamp(0.1, 1.0) } else { 1.0 };
+            place.pace.begin_again();
+            place.stall.after(&mut course.so_far);
             return Some(primal);
         }
         if self.solver.newton_fits(self.problem) && self.newton_is_faster(target) {
-            self.place.phase = Phase::newton::<B>(self.problem);
+            self.place.phase = Phase::newton::<B>(self.largest_rhs);
         }
         None
     }
@@ -391,16 +454,17 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             newton.take_variables(&mut now.a, &now.w, self.pool);
             self.coordinates.rebuild();
             self.coordinates.wake_all();
-            self.place = Place { phase: Phase::Coordinates, discount: FIRST_DISCOUNT, pace: Pace::default() };
+            let place = &mut self.place;
+            (place.phase, place.discount, place.pace) = (Phase::Coordinates, FIRST_DISCOUNT, Pace::default());
+            place.stall.after(&mut course.so_far);
         }
         point.primal
     }
 }
 
 impl Phase {
-    fn newton<B: Blocks>(problem: &Problem<'_, impl Task>) -> Self {
-        let rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
-        Self::Newton { strength: Newton::<B>::first_strength(rhs), steps: 0 }
+    fn newton<B: Blocks>(largest_rhs: f64) -> Self {
+        Self::Newton { strength: Newton::<B>::first_strength(largest_rhs), steps: 0 }
     }
 }
 
@@ -409,6 +473,7 @@ impl Phase {
 struct Pace {
     /// Looks since the start.
     spent: f64,
+    /// Looks since the last exact pass.
     looks: f64,
     /// Looks so far and the logarithm of the gap seen, of the last passes.
     recent: Vec<(f64, f64)>,
@@ -424,6 +489,12 @@ impl Pace {
             self.recent.remove(0);
         }
         self.recent.push((self.looks, seen.gap.max(f64::MIN_POSITIVE).ln()));
+    }
+
+    /// After an exact pass, which wakes all examples, the gap that passes see is another.
+    fn begin_again(&mut self) {
+        self.looks = 0.0;
+        self.recent.clear();
     }
 
     /// Looks at a few outputs only cost less.

@@ -9,6 +9,7 @@ use maxmargin::Result;
 use maxmargin::features::{Block, Collect, Sink};
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
+use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::{Observer, Progress, Settings, Solution, Solver, Stop};
@@ -134,6 +135,7 @@ pub enum Any {
     Cuts(CuttingPlane),
     NSlack(NSlack),
     FrankWolfe,
+    Coordinates(DualCoordinate),
 }
 
 impl Any {
@@ -156,6 +158,7 @@ impl Any {
             Any::Cuts(solver) => solver.solve(problem, settings, observer),
             Any::NSlack(solver) => solver.solve(problem, settings, observer),
             Any::FrankWolfe => FrankWolfe.solve(problem, settings, observer),
+            Any::Coordinates(solver) => solver.solve(problem, settings, observer),
         }
     }
 }
@@ -180,6 +183,16 @@ pub fn cuts(groups: usize, cache: Option<u16>, placement: Placement) -> Any {
 
 pub fn n_slack(update: Update) -> Any {
     Any::NSlack(NSlack { update, ..NSlack::default() })
+}
+
+/// Dual coordinates, with every way to the end.
+pub fn dual_coordinates() -> [Any; 3] {
+    [Finish::Fastest, Finish::Coordinates, Finish::Newton].map(|finish| Any::Coordinates(DualCoordinate { finish }))
+}
+
+/// Can dual coordinates solve it?
+pub fn has_coordinates<T: Task>(problem: &Problem<'_, T>) -> bool {
+    problem.formulation().penalty != Penalty::Hard && problem.task().listed().is_some()
 }
 
 /// The solvers for this number of examples, all but Frank-Wolfe.

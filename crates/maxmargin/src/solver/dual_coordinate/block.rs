@@ -25,6 +25,12 @@ impl Limits {
             Penalty::Linear | Penalty::Hard => Self { cap: share, ridge: 0.0 },
         }
     }
+
+    /// Is that sum of variables at the cap, but for rounding?
+    fn is_full(&self, sum: f64) -> bool {
+        const ROUNDING: f64 = 1e-14;
+        sum >= self.cap * (1.0 - ROUNDING)
+    }
 }
 
 /// Which way a block wants to go.
@@ -64,7 +70,8 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     if sum == 0.0 {
         return Look { h, gap, unrest: h, way: if h > 0.0 { Way::Up } else { Way::Down }, rest: -largest };
     }
-    let mut lowest = if sum < limits.cap { 0.0 } else { f64::INFINITY };
+    let is_full = limits.is_full(sum);
+    let mut lowest = if is_full { f64::INFINITY } else { 0.0 };
     let (mut second, mut positive) = (0.0, 0);
     for (&v, &a) in v.iter().zip(a) {
         if a > 0.0 {
@@ -76,7 +83,7 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     }
     let top = (largest - shift).max(0.0);
     // All weight on one output, and no ridge that would change with it.
-    let at_corner = positive == 1 && sum >= limits.cap;
+    let at_corner = positive == 1 && is_full;
     let rest = if at_corner { lowest - second } else { -1.0 };
     Look { h, gap, unrest: top - lowest, way: if top > 0.0 { Way::Up } else { Way::Down }, rest }
 }
@@ -149,7 +156,7 @@ pub(super) fn maximise_one(v: f64, a: f64, norm2: f64, limits: Limits) -> f64 {
 /// variable is `(u_k - theta)+ / q` for one threshold theta, where u is the violation without the block's own weight
 /// (Crammer and Singer 2001, section 6; the threshold by dropping outputs below it until none is, as Michelot 1986).
 pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits) {
-    if q <= 0.0 {
+    if q * limits.cap <= f64::MIN_POSITIVE || q <= f64::MIN_POSITIVE {
         return maximise_flat(v, a, limits);
     }
     let sum: f64 = a.iter().sum();
@@ -158,15 +165,22 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
         *a = v + q * (sum + *a);
         most = if *a > most { *a } else { most };
     }
+    if most <= 0.0 {
+        a.fill(0.0);
+        return;
+    }
+    // From the largest down: where cap or C is tiny, what the variables differ by would drown in the violations.
+    for a in a.iter_mut() {
+        *a -= most;
+    }
     let u = a;
     let kappa = (q + limits.ridge) / q;
     // Theta of the largest alone is below that of all: few outputs are looked at again.
-    let alone = (kappa * most / (1.0 + kappa)).max(0.0);
-    let (theta, kept) = threshold_from(u, alone, |total, count| kappa * total / (1.0 + kappa * count));
-    let weight = kept.0 - kept.1 * theta;
-    let (theta, count) = if weight > limits.cap * q {
-        let alone = theta.max(most - q * limits.cap);
-        let (theta, kept) = threshold_from(u, alone, |total, count| (total - q * limits.cap) / count);
+    let (theta, kept) =
+        threshold_from(u, -most / (1.0 + kappa), |total, count| (kappa * total - most) / (1.0 + kappa * count));
+    let (room, weight) = (limits.cap * q, kept.0 - kept.1 * theta);
+    let (theta, count) = if weight > room {
+        let (theta, kept) = threshold_from(u, theta.max(-room), |total, count| (total - room) / count);
         (theta, kept.1)
     } else {
         (theta, f64::NAN)
@@ -184,7 +198,7 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
     }
 }
 
-/// No features: the violations do not depend on the block's weight.
+/// No features, or next to none: the violations do not depend on the block's weight.
 fn maximise_flat(v: &[f64], a: &mut [f64], limits: Limits) {
     let best = crate::task::first_max(v);
     a.fill(0.0);
@@ -239,7 +253,7 @@ pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, 
         let sum: f64 = a.iter().sum();
         let shift = limits.ridge * sum;
         let (mut up, mut high) = (None, 0.0);
-        let (mut down, mut low) = (None, if sum < limits.cap { 0.0 } else { f64::INFINITY });
+        let (mut down, mut low) = (None, if limits.is_full(sum) { f64::INFINITY } else { 0.0 });
         for (k, (&v, &a)) in v.iter().zip(&*a).enumerate() {
             if v - shift > high {
                 (up, high) = (Some(k), v - shift);
@@ -273,5 +287,150 @@ pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, 
             let change = up.map_or(0.0, |k| gram(m, k)) - down.map_or(0.0, |l| gram(m, l));
             *v -= step * change;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn limits() -> impl Strategy<Value = Limits> {
+        let scale = (-9.0_f64..3.0).prop_map(|e| 10.0_f64.powf(e));
+        prop_oneof![
+            scale.clone().prop_map(|share| Limits::new(Penalty::Linear, share)),
+            scale.prop_map(|share| Limits::new(Penalty::Quadratic, share)),
+        ]
+    }
+
+    /// Variables within the limits from shares of them.
+    fn start(shares: &[f64], limits: Limits) -> Vec<f64> {
+        let most = if limits.cap.is_finite() { limits.cap } else { 1.0 / limits.ridge };
+        shares.iter().map(|s| if *s < 0.5 { 0.0 } else { s * most / shares.len() as f64 }).collect()
+    }
+
+    /// Violations after the variables went from `a` to `b`.
+    fn moved(v: &[f64], a: &[f64], b: &[f64], gram: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        let change = |k: usize| (0..a.len()).map(|l| gram(k, l) * (b[l] - a[l])).sum::<f64>();
+        v.iter().enumerate().map(|(k, v)| v - change(k)).collect()
+    }
+
+    /// Feasible, and no weight could be exchanged to any gain; the gap of the block itself is the referee, it bounds what
+    /// is left to gain.
+    fn is_maximum(v: &[f64], a: &[f64], limits: Limits, scale: f64) {
+        let sum: f64 = a.iter().sum();
+        assert!(a.iter().all(|a| *a >= 0.0) && sum <= limits.cap * (1.0 + 1e-13), "{a:?} {limits:?}");
+        let shift = limits.ridge * sum;
+        let high = v.iter().fold(0.0, |h, v| f64::max(h, v - shift));
+        let mut low = if sum < limits.cap * (1.0 - 1e-9) { 0.0 } else { f64::INFINITY };
+        for (v, _) in v.iter().zip(a).filter(|e| *e.1 > 0.0) {
+            low = f64::min(low, v - shift);
+        }
+        assert!(high - low <= 1e-9 * scale, "{v:?} {a:?} {limits:?}: {high} - {low}");
+    }
+
+    fn scale_of(v: &[f64], a: &[f64], q: f64) -> f64 {
+        v.iter().fold(0.0, |m, v| f64::max(m, v.abs())) + 2.0 * q * a.iter().sum::<f64>()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn stacked_and_pairs_find_the_maximum(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0), 1..30),
+            q in prop_oneof![Just(0.0), 1e-6_f64..1e-3, 0.1_f64..10.0],
+            limits in limits(),
+            ties: bool,
+        ) {
+            let round = |v: f64| if ties { (v * 3.0).round() / 3.0 } else { v };
+            let v: Vec<f64> = outputs.iter().map(|o| round(o.0)).collect();
+            let a = start(&outputs.iter().map(|o| o.1).collect::<Vec<_>>(), limits);
+            let gram = |k: usize, l: usize| q * if k == l { 2.0 } else { 1.0 };
+            let scale = scale_of(&v, &a, q);
+            let (mut stacked, mut pairs, mut after) = (a.clone(), a.clone(), v.clone());
+            maximise_stacked(&v, &mut stacked, q, limits);
+            is_maximum(&moved(&v, &a, &stacked, gram), &stacked, limits, scale);
+            maximise_pairs(&mut after, &mut pairs, gram, limits);
+            if q > 0.0 && outputs.len() <= 10 {
+                is_maximum(&after, &pairs, limits, 10.0 * scale);
+                let most = stacked.iter().sum::<f64>().max(1e-300);
+                for (s, p) in stacked.iter().zip(&pairs) {
+                    // Curvature q and values to about 1e-12.
+                    prop_assert!((s - p).abs() <= 1e-8 * most + 1e-8 * scale / (q + limits.ridge), "{:?} {:?}", stacked, pairs);
+                }
+            }
+        }
+
+        #[test]
+        fn one_output(v in -1.0_f64..1.0, share in 0.0_f64..1.0, q in prop_oneof![Just(0.0), 0.01_f64..10.0], limits in limits()) {
+            let a = start(&[share], limits)[0];
+            let one = maximise_one(v, a, 2.0 * q, limits);
+            is_maximum(&[v - 2.0 * q * (one - a)], &[one], limits, 1.0 + 2.0 * q * a);
+            let mut stacked = [a];
+            maximise_stacked(&[v], &mut stacked, q, limits);
+            prop_assert!((one - stacked[0]).abs() <= 1e-9 * one.max(stacked[0]), "{} {}", one, stacked[0]);
+        }
+
+        #[test]
+        fn both_looks_agree(v in -1.0_f64..1.0, at in 0_u8..3, share in 0.01_f64..0.99, limits in limits()) {
+            let most = if limits.cap.is_finite() { limits.cap } else { 2.0 / limits.ridge };
+            let a = [0.0, share * most, most][usize::from(at)];
+            let (many, one) = (look(&[v], &[a], limits), look_at_one(v, a, limits));
+            for (many, one) in [(many.h, one.h), (many.gap, one.gap), (many.unrest, one.unrest), (many.rest, one.rest)] {
+                prop_assert!((many - one).abs() <= 1e-12, "{:?} {:?}", many, one);
+            }
+            prop_assert_eq!(many.way, one.way);
+        }
+
+        /// At the maximum nothing is left: no gap, no unrest, whatever the rounding of the sum; elsewhere there is.
+        #[test]
+        fn at_rest(outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0), 1..20), q in 0.1_f64..10.0, limits in limits()) {
+            let v: Vec<f64> = outputs.iter().map(|o| o.0).collect();
+            let a = start(&outputs.iter().map(|o| o.1).collect::<Vec<_>>(), limits);
+            let gram = |k: usize, l: usize| q * if k == l { 2.0 } else { 1.0 };
+            let mut best = a.clone();
+            maximise_stacked(&v, &mut best, q, limits);
+            let after = moved(&v, &a, &best, gram);
+            let (there, scale, sum) = (look(&after, &best, limits), scale_of(&v, &a, q), best.iter().sum::<f64>());
+            prop_assert!(there.unrest <= 1e-9 * scale, "{:?}", there);
+            prop_assert!(there.gap.abs() <= 1e-9 * scale * (sum + there.h / (q + limits.ridge)), "{:?}", there);
+            // In a corner the others' gradients are lower by `rest`.
+            if there.rest > 0.0 && sum > 0.0 {
+                let corner = best.iter().position(|b| *b > 0.0).unwrap();
+                let next = (0..v.len()).filter(|k| *k != corner).fold(0.0, |m, k| f64::max(m, after[k]));
+                prop_assert!((there.rest - (after[corner] - next)).abs() <= 1e-12 * scale);
+                prop_assert_eq!((best[corner], there.way), (limits.cap, Way::Up));
+            }
+        }
+
+        #[test]
+        fn thresholds(u in vec(-1.0_f64..1.0, 1..60), room in 0.01_f64..5.0) {
+            let most = u.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let (theta, (total, count)) = threshold_from(&u, most - room, |total, count| (total - room) / count);
+            let over: f64 = u.iter().map(|u| (u - theta).max(0.0)).sum();
+            prop_assert!((over - room).abs() <= 1e-12 * room.max(1.0), "{} is not {}", over, room);
+            prop_assert_eq!(count, u.iter().filter(|u| **u > theta).count() as f64);
+            prop_assert!((total - u.iter().filter(|u| **u > theta).sum::<f64>()).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn no_room() {
+        let limits = Limits { cap: 0.0, ridge: 0.0 };
+        let mut a = [0.0; 3];
+        maximise_stacked(&[1.0, 0.5, -1.0], &mut a, 1.0, limits);
+        maximise_pairs(&mut [1.0, 0.5, -1.0], &mut a, |_, _| 1.0, limits);
+        assert_eq!((a, maximise_one(1.0, 0.0, 1.0, limits)), ([0.0; 3], 0.0));
+    }
+
+    /// A cap that no digit of the violations shows.
+    #[test]
+    fn a_cap_below_rounding() {
+        let limits = Limits::new(Penalty::Linear, 1e-12);
+        let mut a = [0.0; 3];
+        maximise_stacked(&[1.0, 0.5, 1.0], &mut a, 1e-8, limits);
+        assert!((a[0] + a[2] - limits.cap).abs() <= 1e-14 * limits.cap && a[1] == 0.0, "{a:?}");
     }
 }

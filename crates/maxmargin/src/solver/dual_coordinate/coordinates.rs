@@ -109,7 +109,8 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         check(now.a.iter().all(|&a| a >= 0.0 && is_sound(a)), "dual variables")?;
         check_weights(&now.w, dimension)?;
         check(now.stage > 0.0 && now.stage <= 1.0 && is_sound(now.rhs), "stage")?;
-        check(now.active.iter().all(|&i| (i as usize) < blocks.len()), "active examples")?;
+        let is_block = |i: usize| i < blocks.len() && blocks.share(i) > 0.0;
+        check(now.active.iter().all(|&i| is_block(i as usize)), "active examples")?;
         check(now.patience.iter().all(|p| *p >= 0.0), "patience")?;
         Ok(Self::at(blocks, penalty, now))
     }
@@ -302,6 +303,10 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
 
     /// C has grown by this factor (or shrunk): the variables that are best among their multiples, or stay where that is little.
     pub(super) fn follow_c(&mut self, growth: f64) {
+        // Newton's method may have moved w on, and a start at small C be under way.
+        self.rebuild();
+        let growth = growth / self.now.stage;
+        self.now.stage = 1.0;
         let (rhs, norm2) = self.totals();
         let best = if self.penalty == Penalty::Quadratic { growth } else { rhs / norm2 };
         if growth < 1.0 {

@@ -91,7 +91,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
 
     /// The first strength, where right-hand sides are at most so large.
     pub(super) fn first_strength(largest_rhs: f64) -> f64 {
-        1.0 / (MARGIN * largest_rhs)
+        if largest_rhs > 0.0 { 1.0 / (MARGIN * largest_rhs) } else { 1.0 }
     }
 
     /// Everything at w: P, the next variables and their D, the gradient and the matrix.
@@ -173,6 +173,12 @@ impl<'b, B: Blocks> Newton<'b, B> {
         }
         point.residual = 0.5 * dot(&self.direction, &self.direction);
         point
+    }
+
+    /// `sum a+ lhs` and the matrix where [`look`](Self::look) has been.
+    #[cfg(test)]
+    pub(super) fn derivatives(&self) -> (Vec<f64>, Vec<f64>) {
+        (self.sum.clone(), self.matrix.clone())
     }
 
     /// Is w near enough to the proximal point, for a target gap?
@@ -260,7 +266,8 @@ impl<'b, B: Blocks> Newton<'b, B> {
             (w_d + t * d_d + slope, d_d + curvature)
         };
         let (first, _) = at(0.0);
-        if first >= 0.0 {
+        // Not so where the matrix is beyond f64.
+        if !(first < 0.0 && first.is_finite()) {
             return 0.0;
         }
         let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
@@ -321,17 +328,32 @@ impl<'b, B: Blocks> Newton<'b, B> {
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
 /// `s (I - p 11')`.
 fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
     for (a, v) in a.iter_mut().zip(v) {
         *a += s * v;
+        most = if *a > most { *a } else { most };
+        total += if *a > 0.0 { *a } else { 0.0 };
     }
     let rigid = s * limits.ridge;
-    let (mut theta, (total, count)) = threshold_from(a, 0.0, |total, count| rigid * total / (1.0 + rigid * count));
-    let mut pull = rigid / (1.0 + rigid * count);
-    if total - count * theta > limits.cap {
-        let kept;
-        (theta, (_, kept)) = threshold_from(a, theta, |total, count| (total - limits.cap) / count);
-        pull = 1.0 / kept;
+    if most <= 0.0 || (rigid == 0.0 && total <= limits.cap) {
+        for a in a.iter_mut() {
+            *a = if *a > 0.0 { *a } else { 0.0 };
+        }
+        return rigid;
     }
+    // From the largest down: where s is large, the cap would drown in what the violations add.
+    for a in a.iter_mut() {
+        *a -= most;
+    }
+    let (theta, pull) = if rigid > 0.0 {
+        let rule = |total: f64, count: f64| (rigid * total - most) / (1.0 + rigid * count);
+        let (theta, (_, count)) = threshold_from(a, -most / (1.0 + rigid), rule);
+        (theta, rigid / (1.0 + rigid * count))
+    } else {
+        let rule = |total: f64, count: f64| (total - limits.cap) / count;
+        let (theta, (_, count)) = threshold_from(a, (-most).max(-limits.cap), rule);
+        (theta, 1.0 / count)
+    };
     for a in a.iter_mut() {
         let over = *a - theta;
         *a = if over <= 0.0 {
@@ -343,4 +365,61 @@ fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
         };
     }
     pull
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The conditions of the maximum, and the derivative by differences where no output enters or leaves.
+        #[test]
+        fn the_proximal_point(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0), 1..25),
+            strength in (0.0_f64..40.0).prop_map(f64::exp2),
+            share in 1e-3_f64..10.0,
+            quadratic: bool,
+        ) {
+            let limits = Limits::new(if quadratic { Penalty::Quadratic } else { Penalty::Linear }, share);
+            let (s, n) = (strength * share, outputs.len() as f64);
+            let (v, a): (Vec<f64>, Vec<f64>) = outputs.iter().map(|o| (o.0, o.1 * share / n)).unzip();
+            let mut b = a.clone();
+            let pull = proximal(&mut b, &v, s, limits);
+            let sum: f64 = b.iter().sum();
+            prop_assert!(b.iter().all(|b| *b >= 0.0) && sum <= limits.cap * (1.0 + 1e-13), "{} of {:?}", sum, limits);
+            // v - (b - a)/s - ridge S is one number on the support, the cap's multiplier, and no more elsewhere.
+            let gradient: Vec<f64> = (0..v.len()).map(|k| v[k] - (b[k] - a[k]) / s - limits.ridge * sum).collect();
+            let high = gradient.iter().copied().fold(0.0, f64::max);
+            let mut low = if sum < limits.cap * (1.0 - 1e-12) { 0.0 } else { f64::INFINITY };
+            for (g, _) in gradient.iter().zip(&b).filter(|e| *e.1 > 0.0) {
+                low = f64::min(low, *g);
+            }
+            prop_assert!(high - low <= 1e-12 * (1.0 + 1.0 / strength), "{} {}", high, low);
+
+            let support = |b: &[f64]| b.iter().map(|b| *b > 0.0).collect::<Vec<_>>();
+            let step = 1e-5 / strength;
+            for l in (0..v.len()).filter(|l| b[*l] > 0.0).take(3) {
+                let at = |h: f64| {
+                    let (mut v, mut b) = (v.clone(), a.clone());
+                    v[l] += h;
+                    proximal(&mut b, &v, s, limits);
+                    b
+                };
+                let (more, less) = (at(step), at(-step));
+                let full = |b: &[f64]| b.iter().sum::<f64>() >= limits.cap * (1.0 - 1e-12);
+                if support(&more) != support(&b) || support(&less) != support(&b) || full(&more) != full(&less) || strength > 1e3 {
+                    continue;
+                }
+                for k in (0..v.len()).filter(|k| b[*k] > 0.0) {
+                    let slope = (more[k] - less[k]) / (2.0 * step);
+                    let right = s * (f64::from(u8::from(k == l)) - pull);
+                    prop_assert!((slope - right).abs() <= 1e-5 * s, "{} is not {}", slope, right);
+                }
+            }
+        }
+    }
 }

@@ -384,3 +384,166 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::newton::Newton;
+    use super::*;
+    use crate::features::Collect;
+    use crate::problem::Formulation;
+    use crate::solver::random::Random;
+    use crate::sparse::{SparseMatrix, dot};
+    use crate::task::Places;
+    use crate::tasks::binary::Binary;
+    use crate::tasks::multiclass::{Costs, Multiclass};
+
+    const D: u32 = 3;
+    const N: usize = 12;
+
+    fn rows(random: &mut Random) -> SparseMatrix {
+        let mut x = SparseMatrix::new();
+        for i in 0..N {
+            // Every fourth row is empty.
+            let row: Vec<_> = (0..D).filter(|j| i % 4 != 3 && random.unit() > 0.1 * f64::from(*j)).collect();
+            x.push_row(row.into_iter().map(|j| (j, (2.0 * random.unit() - 1.0) as f32)));
+        }
+        x.set_columns(D);
+        x
+    }
+
+    fn signed(random: &mut Random, n: usize) -> Vec<f64> {
+        (0..n).map(|_| 2.0 * random.unit() - 1.0).collect()
+    }
+
+    /// lhs and rhs of every variable of an example by the definitions; None for the truth.
+    fn dense<T: Task<Output = u32>>(
+        problem: &Problem<'_, T>,
+        i: usize,
+        outputs: &[u32],
+    ) -> Vec<Option<(Vec<f64>, f64)>> {
+        let psi = |y: u32| {
+            let (mut collect, mut psi) = (Collect::default(), vec![0.0; problem.dimension()]);
+            problem.task().features(problem.input(i), &y, &mut collect).unwrap();
+            collect.merged().iter().for_each(|&(j, v)| psi[j as usize] += v);
+            psi
+        };
+        let truth = *problem.truth(i);
+        let term = |y: u32| {
+            let term = problem.term(problem.task().loss(&truth, &y));
+            let lhs = psi(truth).iter().zip(psi(y)).map(|(t, y)| term.factor * (t - y)).collect();
+            (y != truth).then_some((lhs, term.rhs))
+        };
+        outputs.iter().map(|&y| term(y)).collect()
+    }
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} is not {b}");
+    }
+
+    /// All that blocks say, against dense vectors.
+    fn agrees<T: Task<Output = u32>>(
+        problem: &Problem<'_, T>,
+        blocks: &impl Blocks,
+        outputs: impl Fn(u32) -> Vec<u32>,
+        random: &mut Random,
+    ) {
+        let (d, width) = (problem.dimension(), blocks.width());
+        let (w, direction) = (Weights::from(signed(random, d)), Weights::from(signed(random, d)));
+        let all: Vec<u32> = (0..width as u32).collect();
+        for i in 0..problem.len() {
+            let example = blocks.example(i);
+            let terms = dense(problem, i, &outputs(*problem.truth(i)));
+            let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
+            let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
+            blocks.violations(&example, &w, &mut v);
+            blocks.slopes(&example, &direction, &mut slopes);
+            let mut some = vec![0.0; others.len()];
+            blocks.violations_of(&example, &others, &w, &mut some);
+            let delta = signed(random, others.len());
+            let (mut sum, mut right, mut rhs) = (vec![0.0; d], vec![0.0; d], 0.0);
+            blocks.add(&example, &others, &delta, &mut sum);
+            let j = |k: u32, l: u32| if k == l { 2.0 } else { -0.25 };
+            let (mut lower, mut full) = (vec![0.0; d * d], vec![0.0; d * d]);
+            blocks.add_curvature(&example, &others, j, &mut lower);
+            for (at, &k) in others.iter().enumerate() {
+                let (lhs, b) = terms[k as usize].as_ref().unwrap();
+                near(v[k as usize], b - dot(lhs, w.as_slice()));
+                near(some[at], v[k as usize]);
+                near(slopes[k as usize], -dot(lhs, direction.as_slice()));
+                rhs += delta[at] * b;
+                lhs.iter().zip(&mut right).for_each(|(l, r)| *r += delta[at] * l);
+                for &l in &others {
+                    let other = &terms[l as usize].as_ref().unwrap().0;
+                    for (cell, full) in full.iter_mut().enumerate() {
+                        *full += j(k, l) * lhs[cell / d] * other[cell % d];
+                    }
+                }
+            }
+            near(blocks.rhs(&example, &others, &delta), rhs);
+            sum.iter().zip(&right).for_each(|(a, b)| near(*a, *b));
+            for (cell, full) in full.iter().enumerate().filter(|c| c.0 % d <= c.0 / d) {
+                near(lower[cell], *full);
+            }
+            near(example.norm2, dot(&phi(problem.dimension(), example.phi), &phi(problem.dimension(), example.phi)));
+        }
+    }
+
+    fn phi(d: usize, phi: SparseView<'_>) -> Vec<f64> {
+        let mut dense = vec![0.0; d];
+        phi.add_to(1.0, &mut dense);
+        dense
+    }
+
+    /// The gradient's differences along random directions are the matrix times them.
+    fn newton_agrees<B: Blocks>(blocks: &B, penalty: Penalty, d: usize, random: &mut Random) {
+        const STEP: f64 = 1e-6;
+        let (pool, w) = (Pool::new(1).unwrap(), signed(random, d));
+        let a: Vec<f64> = (0..blocks.len() * blocks.width()).map(|_| 0.0).collect();
+        let mut newton = Newton::new(blocks, penalty, 0.7, d);
+        let mut sum = |w: Vec<f64>| {
+            newton.look(&a, &Weights::from(w), &pool);
+            newton.derivatives()
+        };
+        let (_, matrix) = sum(w.clone());
+        for _ in 0..3 {
+            let direction = signed(random, d);
+            let ahead = |h: f64| w.iter().zip(&direction).map(|(w, d)| w + h * d).collect::<Vec<_>>();
+            let ((more, _), (less, _)) = (sum(ahead(STEP)), sum(ahead(-STEP)));
+            for j in 0..d {
+                let symmetric = |k: usize| if k <= j { matrix[j * d + k] } else { matrix[k * d + j] };
+                let product: f64 = (0..d).map(|k| symmetric(k) * direction[k]).sum();
+                // w falls into the violations with a minus.
+                let slope = -(more[j] - less[j]) / (2.0 * STEP);
+                assert!((slope - product).abs() <= 1e-5 * (1.0 + product.abs()), "{slope} is not {product}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_agree_with_dense_vectors() {
+        let mut random = Random::new(1);
+        let x = rows(&mut random);
+        let (views, pool) = (x.views(), Pool::new(1).unwrap());
+        let table = vec![0.0, 1.0, 0.5, 2.0, 1.5, 0.0, 0.0, 1.0, 3.0, 1.0, 0.0, 0.7, 1.0, 0.3, 2.0, 0.0];
+        let (two, four) = (Binary::new(D), Multiclass::new(D, Costs::table(4, table).unwrap()));
+        let (bits, y): (Vec<u32>, Vec<u32>) = (0..N as u32).map(|i| (i % 2, (i / 2 + i) % 4)).unzip();
+        for rescaling in [Rescaling::Margin, Rescaling::Slack] {
+            for penalty in [Penalty::Linear, Penalty::Quadratic] {
+                let f = Formulation { c: 5.0, rescaling, penalty, loss_scale: 1.5 };
+                let problem = Problem::new(&two, &views, &bits, None, f).unwrap();
+                let (listed, stacked) = (two.listed().unwrap(), two.listed().unwrap().stacked().unwrap());
+                let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
+                let blocks = Signed::new(Examples::new(&problem, listed, stacked, &pool), block);
+                agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
+                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
+
+                let problem = Problem::new(&four, &views, &y, None, f).unwrap();
+                let (listed, stacked) = (four.listed().unwrap(), four.listed().unwrap().stacked().unwrap());
+                let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
+                let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+                agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
+                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
+            }
+        }
+    }
+}
