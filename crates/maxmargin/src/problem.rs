@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::parallel::{Pool, ranges};
 use crate::sparse::{dot, prefetch};
-use crate::task::{LossTerm, Task, first_max};
+use crate::task::{Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
 /// Where the loss enters the constraint.
@@ -279,8 +279,13 @@ impl<'a, T: Task> Problem<'a, T> {
     /// If the task does not list its outputs.
     pub fn violations(&self, i: usize, w: &Weights, values: &mut [f64]) {
         let listed = self.task.listed().expect("a task that lists its outputs");
-        let truth = self.truth(i);
         listed.scores(w, self.input(i), values);
+        self.turn_into_violations(i, listed, values);
+    }
+
+    /// From the scores of all outputs of example i to their `H`.
+    fn turn_into_violations(&self, i: usize, listed: &dyn Listed<T>, values: &mut [f64]) {
+        let truth = self.truth(i);
         let at = listed.index(truth);
         let at_truth = values[at];
         let losses = listed.losses(truth);
@@ -303,22 +308,31 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// The separation oracle: `argmax_y H` of example i, left in `scratch.y`; returns H, zero for the truth.
     pub fn oracle(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        self.oracle_at(i, w, 1.0, scratch)
+    }
+
+    /// The same at the point `scale * w`, with scale > 0, which need not be computed.
+    pub fn oracle_at(&self, i: usize, w: &Weights, scale: f64, scratch: &mut OracleScratch<T>) -> Result<f64> {
         let (x, truth) = (self.input(i), self.truth(i));
         let value = if let Some(listed) = self.task.listed() {
-            let mut scores = std::mem::take(&mut scratch.scores);
+            let scores = &mut scratch.scores;
             scores.resize(listed.count(), 0.0);
-            self.violations(i, w, &mut scores);
-            let best = first_max(&scores);
-            let value = scores[best];
+            listed.scores(w, x, scores);
+            if scale != 1.0 {
+                for score in scores.iter_mut() {
+                    *score *= scale;
+                }
+            }
+            self.turn_into_violations(i, listed, scores);
+            let best = first_max(scores);
             scratch.y = listed.output(best);
-            scratch.scores = scores;
-            value
+            scores[best]
         } else if self.formulation.rescaling == Rescaling::Margin {
-            let term = LossTerm { truth, weight: self.formulation.loss_scale };
+            let term = LossTerm { truth, weight: self.formulation.loss_scale / scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.y)?;
-            self.violation(i, w, &scratch.y)?
+            self.violation_at(i, w, scale, &scratch.y)?
         } else {
-            self.search_slack(i, w, scratch)?
+            self.search_slack(i, w, scale, scratch)?
         };
         if value > 0.0 {
             return Ok(value);
@@ -329,11 +343,16 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// `H` of the output y of example i.
     pub fn violation(&self, i: usize, w: &Weights, y: &T::Output) -> Result<f64> {
+        self.violation_at(i, w, 1.0, y)
+    }
+
+    /// The same at the point `scale * w`.
+    pub fn violation_at(&self, i: usize, w: &Weights, scale: f64, y: &T::Output) -> Result<f64> {
         let (x, truth) = (self.input(i), self.truth(i));
         if y == truth {
             return Ok(0.0);
         }
-        let margin = self.task.score(w, x, truth)? - self.task.score(w, x, y)?;
+        let margin = scale * (self.task.score(w, x, truth)? - self.task.score(w, x, y)?);
         Ok(self.term(self.task.loss(truth, y)).violation(margin))
     }
 
@@ -365,7 +384,7 @@ impl<'a, T: Task> Problem<'a, T> {
     /// Slack rescaling by search: the best product `loss * (1 - margin)` on the convex hull of (margin, loss) is an argmax
     /// of `score + lambda * loss` for lambda = (1 - margin) / loss at the best point (half of that where the root of the
     /// loss counts). Finds points of the hull only, so what it returns is a lower bound of H.
-    fn search_slack(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+    fn search_slack(&self, i: usize, w: &Weights, scale: f64, scratch: &mut OracleScratch<T>) -> Result<f64> {
         const TRIES: usize = 25;
         let (x, truth) = (self.input(i), self.truth(i));
         let at_truth = self.task.score(w, x, truth)?;
@@ -375,10 +394,10 @@ impl<'a, T: Task> Problem<'a, T> {
         let (mut low, mut high) = (0.0, f64::INFINITY);
         let (mut best, mut lambda) = (0.0, 1.0);
         for _ in 0..TRIES {
-            let term = LossTerm { truth, weight: lambda };
+            let term = LossTerm { truth, weight: lambda / scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
             let loss = self.task.loss(truth, &scratch.trial);
-            let rest = 1.0 - (at_truth - self.task.score(w, x, &scratch.trial)?);
+            let rest = 1.0 - scale * (at_truth - self.task.score(w, x, &scratch.trial)?);
             let mut next = f64::NAN;
             if loss == 0.0 {
                 low = lambda;
@@ -453,7 +472,7 @@ impl<'a, T: Task> Problem<'a, T> {
             return Ok(listed.losses(truth).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
-            self.search_slack(i, w, scratch)?;
+            self.search_slack(i, w, 1.0, scratch)?;
             let margin = self.task.score(w, x, truth)? - self.task.score(w, x, &scratch.y)?;
             return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
         }

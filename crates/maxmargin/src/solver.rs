@@ -21,8 +21,11 @@ mod line_search;
 mod lines;
 pub mod n_slack;
 pub mod path;
+pub mod perceptron;
+mod permutation;
 mod random;
 mod state;
+pub mod subgradient;
 
 use course::Course;
 pub use state::{Snapshot, State};
@@ -44,11 +47,11 @@ pub struct Settings {
     pub stop: Option<Stop>,
     /// Number of threads, 0 for one a core. The result does not depend on it.
     pub threads: usize,
-    /// Stop after that many passes, n oracle calls each.
+    /// Stop after that many passes, n oracle calls each. Solvers without a bound have a default of their own.
     pub max_passes: Option<f64>,
     /// Stop after that many seconds; those before a resumed state was saved count.
     pub max_seconds: Option<f64>,
-    /// Seed of whatever is drawn at random: the order of the examples in n-slack.
+    /// Seed of whatever is drawn at random: the order of the examples.
     pub seed: u64,
     /// Where to begin.
     pub warm_start: Option<Weights>,
@@ -90,7 +93,7 @@ pub struct Progress {
     pub cache_hits: u64,
     /// P at this round's point; None where no exact pass has been made in this round.
     pub primal: Option<f64>,
-    /// The lower bound; None while a sample is solved.
+    /// The lower bound; None while a sample is solved, and where the solver has none.
     pub dual: Option<f64>,
     /// Best primal value so far less the bound; None where no exact pass has been made in this round.
     pub gap: Option<f64>,
@@ -167,7 +170,7 @@ pub struct Report {
     pub target: f64,
     /// P(w) of the returned weights.
     pub primal: f64,
-    /// The lower bound.
+    /// The lower bound; minus infinity where the solver has none.
     pub dual: f64,
     /// `primal - dual`
     pub gap: f64,

@@ -6,8 +6,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates, n_slack,
-    separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
+    n_slack, separable, to_relative_gap,
 };
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Penalty, Problem, Rescaling};
@@ -30,8 +30,13 @@ fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
         n_slack(Update::Batch(16)),
         n_slack(Update::OwnCuts),
     ];
-    if problem.formulation().penalty == Penalty::Linear {
+    let penalty = problem.formulation().penalty;
+    if penalty != Penalty::Hard {
+        all.push(Any::Subgradient);
+    }
+    if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
+        all.extend(bcfws());
     }
     if has_coordinates(problem) {
         all.extend(dual_coordinates());
@@ -48,11 +53,8 @@ fn bits(p: &Progress) -> Vec<u64> {
 
 /// One run, with its stream checked on the way.
 fn run<T: Task>(problem: &Problem<'_, T>, solver: &Any, threads: usize) -> (Vec<Vec<u64>>, Solution) {
-    let stop = match (solver, problem.formulation().penalty) {
-        (Any::FrankWolfe, _) => to_gap(0.1),
-        (_, Penalty::Hard) => to_relative_gap(0.01),
-        _ => to_gap(0.005),
-    };
+    let is_hard = problem.formulation().penalty == Penalty::Hard;
+    let stop = if is_hard { to_relative_gap(0.01) } else { solver.stop(0.005) };
     let settings = Settings { threads, max_passes: Some(3000.0), ..stop };
     let mut stream = Vec::new();
     let (mut last_dual, mut last_round, mut last_calls, mut least) = (f64::NEG_INFINITY, 0, 0, f64::INFINITY);

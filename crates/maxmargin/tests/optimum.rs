@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, certified, dual_coordinates, formulation,
+    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, bcfws, certified, dual_coordinates, formulation,
     has_coordinates, optimum, patience, separable, to_gap, to_relative_gap,
 };
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
@@ -48,8 +48,12 @@ fn faults<T: Exhaustive>(problem: &Problem<'_, T>) -> Vec<String> {
     let settings = if penalty == Penalty::Hard { to_relative_gap(1e-4) } else { to_gap(1e-4) };
     let mut faults: Vec<_> =
         certified(problem.len()).iter().filter_map(|solver| verdict(problem, solver, &settings, best)).collect();
+    if penalty != Penalty::Hard {
+        faults.extend(verdict(problem, &Any::Subgradient, &to_gap(0.05), best));
+    }
     if penalty == Penalty::Linear {
         faults.extend(verdict(problem, &Any::FrankWolfe, &to_gap(0.05), best));
+        faults.extend(bcfws().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
     }
     if has_coordinates(problem) {
         for settings in [settings, to_relative_gap(1e-8)] {
@@ -216,6 +220,13 @@ fn warm_starts_keep_the_bound_honest() {
             wrong.extend(certified(n).iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
             if has_coordinates(&problem) {
                 wrong.extend(dual_coordinates().iter().filter_map(|s| verdict(&problem, s, &settings, best)));
+            }
+            if f.penalty == Penalty::Linear {
+                wrong.extend(bcfws().iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
+            }
+            if f.penalty != Penalty::Hard {
+                let settings = Settings { stop: to_relative_gap(0.05).stop, ..settings };
+                wrong.extend(verdict(&problem, &Any::Subgradient, &settings, best));
             }
         }
     }

@@ -5,8 +5,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates, n_slack,
-    separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
+    n_slack, separable, to_gap, to_relative_gap,
 };
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
@@ -53,8 +53,13 @@ fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
         n_slack(Update::Batch(16)),
         n_slack(Update::OwnCuts),
     ];
-    if problem.formulation().penalty == Penalty::Linear {
+    let penalty = problem.formulation().penalty;
+    if penalty != Penalty::Hard {
+        all.push(Any::Subgradient);
+    }
+    if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
+        all.extend(bcfws());
     }
     if has_coordinates(problem) {
         all.extend(dual_coordinates());
@@ -63,11 +68,7 @@ fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
 }
 
 fn settings(solver: &Any, formulation: Formulation) -> Settings {
-    let stop = match (solver, formulation.penalty) {
-        (Any::FrankWolfe, _) => to_gap(0.1),
-        (_, Penalty::Hard) => to_relative_gap(0.01),
-        _ => to_gap(0.005),
-    };
+    let stop = if formulation.penalty == Penalty::Hard { to_relative_gap(0.01) } else { solver.stop(0.005) };
     Settings { max_passes: Some(3000.0), ..stop }
 }
 
@@ -155,7 +156,7 @@ fn at_the_limit() {
     let mut stalled = 0;
     for f in formulations(true) {
         let problem = Problem::new(&task, &views, &y, None, f).unwrap();
-        for solver in solvers(f.penalty).into_iter().filter(|s| !matches!(s, Any::FrankWolfe)) {
+        for solver in solvers(&problem).into_iter().filter(|s| !matches!(s, Any::FrankWolfe | Any::Subgradient)) {
             let settings = Settings { max_passes: Some(200.0), ..to_relative_gap(1e-16) };
             stalled += u32::from(ends_the_same_with(&solver, &problem, settings) == Status::Stalled);
         }
@@ -219,13 +220,63 @@ fn the_weights_of_a_snapshot() {
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
     let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
-    // N slacks and dual coordinates close with an exact pass.
-    for solver in solvers(&problem).iter().filter(|s| !matches!(s, Any::NSlack(_) | Any::Coordinates(_))) {
+    // The others close with an exact pass.
+    let closes = |s: &&Any| matches!(s, Any::NSlack(_) | Any::Bcfw(_) | Any::Coordinates(_));
+    let solvers = solvers(&problem);
+    for solver in solvers.iter().filter(|s| !closes(s)).chain([&Any::Perceptron]) {
         let mut stop = Stop(Weights::default());
         let solution = solver.solve(&problem, &to_gap(1e-9), &mut stop);
         assert_eq!((solution.report.status, &solution.weights), (Status::Interrupted, &stop.0), "{solver:?}");
         assert!(solution.state.is_none(), "nobody asked for it");
     }
+}
+
+/// Examples whose oracle is dear: a pass is many rounds, and each of them can be saved.
+#[test]
+fn in_the_middle_of_a_pass() {
+    const N: usize = 4500;
+    let mut draw = Draw(12);
+    let (x, y, task) = (draw.matrix(N, 3), draw.labels(N, 3), Unlisted(Multiclass::new(3, Costs::zero_one(3))));
+    let views = x.views();
+    let f = formulation(100.0, Rescaling::Margin, Penalty::Linear);
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    for solver in [&bcfws()[0], &Any::Subgradient, &Any::Perceptron] {
+        // An odd number of passes that ends in the middle of one.
+        let settings = Settings { max_passes: Some(14.2), keep_state: true, ..to_relative_gap(1e-6) };
+        let mut recorder = Recorder::default();
+        let undisturbed = solver.solve(&problem, &settings, &mut recorder);
+        assert_eq!(undisturbed.report.status, Status::MaxPasses);
+        assert!(recorder.states.len() as f64 > 1.5 * undisturbed.report.passes);
+        for (k, state) in recorder.states.iter().enumerate() {
+            let settings = Settings { resume: Some(reread(state)), ..settings.clone() };
+            let resumed = solver.solve(&problem, &settings, &mut ());
+            assert!(bits_of(&undisturbed) == bits_of(&resumed), "{solver:?}: after round {}", k + 1);
+        }
+    }
+}
+
+/// The perceptron has no bound to converge to: it ends when it makes no mistake.
+#[test]
+fn the_perceptron() {
+    let mut draw = Draw(13);
+    let (x, y) = separable(&mut draw, N, 5, 3);
+    let (task, views) = (Multiclass::new(5, draw.costs(3)), x.views());
+    let f = formulation(4.0, Rescaling::Margin, Penalty::Linear);
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    let settings = Settings { keep_state: true, max_passes: Some(1000.0), ..Settings::default() };
+    let mut recorder = Recorder::default();
+    let undisturbed = Any::Perceptron.solve(&problem, &settings, &mut recorder);
+    assert_eq!((recorder.status, undisturbed.report.status), (Some(Status::Converged), Status::Converged));
+    for state in &recorder.states {
+        let settings = Settings { resume: Some(reread(state)), ..settings.clone() };
+        assert!(bits_of(&undisturbed) == bits_of(&Any::Perceptron.solve(&problem, &settings, &mut ())));
+    }
+    // C has no part in what it does, only in what P is.
+    let other = Problem::new(&task, &views, &y, None, Formulation { c: 8.0, ..f }).unwrap();
+    let settings = Settings { resume: undisturbed.state, ..settings };
+    let resumed = Any::Perceptron.solve(&other, &settings, &mut ());
+    assert_eq!(resumed.report.status, Status::Converged);
+    assert!(resumed.report.passes < undisturbed.report.passes);
 }
 
 /// Many examples: no state while a sample is solved for a start, and states within a sweep of n slacks.

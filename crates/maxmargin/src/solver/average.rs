@@ -52,9 +52,12 @@ impl Average {
         self.total += weight;
     }
 
-    /// The mean so far; zero before any point was counted.
+    /// The mean so far; v itself before any point was counted.
     pub(super) fn mean(&self, v: &Weights) -> Weights {
-        let share = if self.total > 0.0 { 1.0 / self.total } else { 0.0 };
+        if self.total == 0.0 {
+            return v.clone();
+        }
+        let share = 1.0 / self.total;
         let mean = v.as_slice().iter().zip(&self.offset).map(|(v, offset)| share * (self.mass * v - offset));
         Weights::from(mean.collect::<Vec<_>>())
     }

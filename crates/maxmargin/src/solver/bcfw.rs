@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::course::Saved;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Pace};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
@@ -63,12 +63,6 @@ const LOOK_AT: f64 = 2.0;
 
 /// An output is taken in where it would close more than this share of the target gap, were all examples alike.
 const WORTH_TAKING: f64 = 0.1;
-
-/// Oracles asked together should cost as much as so many looks at outputs, else threads have too little to do.
-const WORK_SIDE_BY_SIDE: f64 = 8192.0;
-
-/// A round reports after the work of so many looks, in the middle of a pass if need be.
-const WORK_OF_A_ROUND: f64 = 2e6;
 
 /// So many passes that do not raise the dual by more than rounding would.
 const STALLED_PASSES: u32 = 20;
@@ -143,18 +137,12 @@ struct Run<'r, 'a, T: Task> {
     position: Position,
     lanes: Lanes<T>,
     batch: Vec<u32>,
-    /// Examples whose oracles are asked together.
-    side_by_side: usize,
-    /// Visits after which a round ends.
-    visits_of_a_round: usize,
+    pace: Pace,
 }
 
 impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     fn new(solver: &'r Bcfw, problem: &'r Problem<'a, T>, seed: u64, pool: &'r Pool) -> Self {
-        let n = problem.len();
-        let cost = (0..n).map(|i| problem.task().oracle_cost(problem.input(i)).max(1.0)).sum::<f64>() / n as f64;
-        // Few beside n: what w misses while they are asked is little then.
-        let side_by_side = ((WORK_SIDE_BY_SIDE / cost) as usize).clamp(32, 256).min(n / 32).max(1);
+        let pace = Pace::new(problem);
         Self {
             solver,
             problem,
@@ -162,10 +150,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             dual: Dual::new(problem),
             visits: Visits::new(problem, solver.order, seed),
             position: Position::default(),
-            lanes: Lanes::new(side_by_side),
+            lanes: Lanes::new(pace.side_by_side),
             batch: Vec::new(),
-            side_by_side,
-            visits_of_a_round: ((WORK_OF_A_ROUND / cost) as usize).max(side_by_side),
+            pace,
         }
     }
 
@@ -217,10 +204,10 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     fn ask_and_visit(&mut self, course: &mut Course<'_>) -> Result<bool> {
         let (problem, pool, worth) = (self.problem, self.pool, self.worth(course));
         self.position.certified = false;
-        // So that what is drawn depends on the gaps alone, not on how their sums came about.
         self.visits.total_gap();
         let mut made = 0;
-        while made < self.visits_of_a_round && self.visits.next(self.side_by_side, &mut self.batch) {
+        while made < self.pace.round && !self.visits.is_over() {
+            self.visits.next(self.pace.side_by_side, &mut self.batch);
             made += self.batch.len();
             let (w, lanes, batch) = (&self.dual.w, &mut self.lanes, &self.batch);
             course.in_oracle(|| lanes.ask(pool, batch, |i, scratch| problem.oracle(i, w, scratch)))?;

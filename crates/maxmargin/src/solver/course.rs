@@ -51,10 +51,13 @@ pub(super) struct SoFar {
     pub(super) support: usize,
     /// The solver sees no more progress: this round is its last.
     pub(super) stalled: bool,
+    /// A solver without a bound has reached what it wants.
+    pub(super) done: bool,
     best: Weights,
     pub(super) primal: f64,
     /// P of the best point is from an exact pass that was made for it.
     verified: bool,
+    /// Minus infinity: the solver has no bound.
     pub(super) dual: f64,
 }
 
@@ -70,6 +73,7 @@ impl SoFar {
             working_set: 0,
             support: 0,
             stalled: false,
+            done: false,
             best: start,
             primal: f64::INFINITY,
             verified: false,
@@ -84,7 +88,7 @@ impl SoFar {
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
-        check(self.primal >= 0.0 && self.dual.is_finite(), "primal and dual")?;
+        check(self.primal >= 0.0 && self.dual < f64::INFINITY, "primal and dual")?;
         check_weights(&self.best, d)
     }
 }
@@ -104,6 +108,7 @@ pub(super) struct Course<'o> {
     hard: bool,
     examples: usize,
     exact_oracle: bool,
+    max_passes: Option<f64>,
     kept: Result<Option<State>>,
     pub(super) so_far: SoFar,
 }
@@ -136,9 +141,18 @@ impl<'o> Course<'o> {
             hard: problem.formulation().penalty == Penalty::Hard,
             examples: problem.len(),
             exact_oracle: problem.oracle_is_exact(),
+            max_passes: settings.max_passes,
             kept: Ok(None),
             so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(problem.dimension()))),
         })
+    }
+
+    /// The course of a solver without a bound: it ends when the solver is done, or after `passes` where the user names no
+    /// limit.
+    pub(super) fn without_bound(mut self, passes: f64) -> Self {
+        self.so_far.dual = f64::NEG_INFINITY;
+        self.max_passes.get_or_insert(passes);
+        self
     }
 
     /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
@@ -209,6 +223,13 @@ impl<'o> Course<'o> {
         let primal = 0.5 * dot(multiple.as_slice(), multiple.as_slice());
         self.offer(&multiple, primal);
         Ok(primal)
+    }
+
+    /// Makes this point the answer, for a solver that does not go by P, and finds P there.
+    pub(super) fn answer<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<()> {
+        self.so_far.best.clone_from(w);
+        self.so_far.verified = false;
+        self.verify(problem, pool)
     }
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
@@ -293,7 +314,7 @@ impl<'o> Course<'o> {
             oracle_calls: self.so_far.oracle_calls,
             cache_hits: self.so_far.cache_hits,
             primal: exact.filter(|p| p.is_finite()),
-            dual: Some(self.so_far.dual),
+            dual: Some(self.so_far.dual).filter(|d| d.is_finite()),
             gap: exact.map(|_| self.gap()).filter(|g| g.is_finite()),
             target: self.target(),
             working_set: self.so_far.working_set,
@@ -307,13 +328,13 @@ impl<'o> Course<'o> {
 
     /// Is it over?
     fn decide(&self, interrupted: bool, seconds: f64) -> Option<Status> {
-        if self.converged() {
+        if self.converged() || self.so_far.done {
             Some(Status::Converged)
         } else if self.so_far.stalled {
             Some(Status::Stalled)
         } else if interrupted {
             Some(Status::Interrupted)
-        } else if self.settings.max_passes.is_some_and(|most| self.passes() >= most) {
+        } else if self.max_passes.is_some_and(|most| self.passes() >= most) {
             Some(Status::MaxPasses)
         } else if self.settings.max_seconds.is_some_and(|most| seconds >= most) {
             Some(Status::MaxSeconds)
@@ -354,7 +375,11 @@ impl<'o> Course<'o> {
         let report = Report {
             solver: self.solver,
             status,
-            certificate: if self.exact_oracle { Certificate::Exact } else { Certificate::Estimate },
+            certificate: match self.so_far.dual {
+                f64::NEG_INFINITY => Certificate::None,
+                _ if self.exact_oracle => Certificate::Exact,
+                _ => Certificate::Estimate,
+            },
             target: self.target(),
             primal: self.so_far.primal,
             dual: self.so_far.dual,

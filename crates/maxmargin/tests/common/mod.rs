@@ -8,10 +8,13 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeCone
 use maxmargin::Result;
 use maxmargin::features::{Block, Collect, Sink};
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
+use maxmargin::solver::bcfw::{Bcfw, Order};
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
 use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::n_slack::{NSlack, Update};
+use maxmargin::solver::perceptron::Perceptron;
+use maxmargin::solver::subgradient::Subgradient;
 use maxmargin::solver::{Observer, Progress, Settings, Solution, Solver, Stop};
 use maxmargin::sparse::{SparseMatrix, SparseView, dot};
 use maxmargin::task::{LossTerm, Task};
@@ -134,8 +137,11 @@ pub fn to_relative_gap(r: f64) -> Settings {
 pub enum Any {
     Cuts(CuttingPlane),
     NSlack(NSlack),
+    Bcfw(Bcfw),
     FrankWolfe,
     Coordinates(DualCoordinate),
+    Subgradient,
+    Perceptron,
 }
 
 impl Any {
@@ -157,9 +163,18 @@ impl Any {
         match self {
             Any::Cuts(solver) => solver.solve(problem, settings, observer),
             Any::NSlack(solver) => solver.solve(problem, settings, observer),
+            Any::Bcfw(solver) => solver.solve(problem, settings, observer),
             Any::FrankWolfe => FrankWolfe.solve(problem, settings, observer),
             Any::Coordinates(solver) => solver.solve(problem, settings, observer),
+            Any::Subgradient => Subgradient.solve(problem, settings, observer),
+            Any::Perceptron => Perceptron.solve(problem, settings, observer),
         }
+    }
+
+    /// A gap that this solver reaches in reasonable time, or larger.
+    pub fn stop(&self, gap: f64) -> Settings {
+        let is_slow = matches!(self, Any::FrankWolfe | Any::Subgradient);
+        to_gap(if is_slow { gap.max(0.1) } else { gap })
     }
 }
 
@@ -195,7 +210,16 @@ pub fn has_coordinates<T: Task>(problem: &Problem<'_, T>) -> bool {
     problem.formulation().penalty != Penalty::Hard && problem.task().listed().is_some()
 }
 
-/// The solvers for this number of examples, all but Frank-Wolfe.
+pub fn bcfw(order: Order, cached_passes: u32, idle_passes: u32) -> Any {
+    Any::Bcfw(Bcfw { order, cached_passes, idle_passes })
+}
+
+/// Block-coordinate Frank-Wolfe, with everything and with as little as possible; linear slack only.
+pub fn bcfws() -> [Any; 3] {
+    [Any::Bcfw(Bcfw::default()), bcfw(Order::Permutations, 0, 1), bcfw(Order::Gaps, 1, 3)]
+}
+
+/// The fast solvers for this number of examples that can do every penalty.
 pub fn certified(n: usize) -> Vec<Any> {
     let mut all = Vec::new();
     for groups in [1, 2.min(n), (n - n / 4).max(1)] {

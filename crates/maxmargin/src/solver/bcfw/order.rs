@@ -3,7 +3,7 @@
 use super::gaps::Gaps;
 use crate::error::Result;
 use crate::problem::Problem;
-use crate::solver::random::Random;
+use crate::solver::permutation::Permutation;
 use crate::solver::state::{Reader, Writer, check, is_sound};
 use crate::task::Task;
 
@@ -19,25 +19,19 @@ pub enum Order {
 /// The visits of a pass.
 pub(super) struct Visits {
     order: Order,
-    random: Random,
-    /// Examples with weight, in the order of this pass, or of the cached pass before it.
-    examples: Vec<u32>,
-    /// Number of visits of this pass so far.
-    made: usize,
+    permutation: Permutation,
     /// The last known gaps of the blocks.
     gaps: Gaps,
     /// Have all gaps been known at one w?
     known: bool,
+    /// Visits that are left in a pass by gaps.
+    left: usize,
 }
 
 impl Visits {
     pub(super) fn new<T: Task>(problem: &Problem<'_, T>, order: Order, seed: u64) -> Self {
-        let n = problem.len();
-        let examples = (0..n as u32).filter(|&i| problem.weight(i as usize) > 0.0).collect();
-        let mut visits =
-            Self { order, random: Random::new(seed), examples, made: 0, gaps: Gaps::new(vec![0.0; n]), known: false };
-        visits.begin_pass();
-        visits
+        let gaps = Gaps::new(vec![0.0; problem.len()]);
+        Self { order, permutation: Permutation::new(problem, seed), gaps, known: false, left: 0 }
     }
 
     fn by_gaps(&self) -> bool {
@@ -45,36 +39,34 @@ impl Visits {
     }
 
     pub(super) fn begin_pass(&mut self) {
-        self.made = 0;
-        if !self.by_gaps() {
-            self.random.shuffle(&mut self.examples);
+        if self.by_gaps() {
+            self.left = self.permutation.len();
+        } else {
+            self.permutation.begin_pass();
         }
     }
 
-    /// At most `most` different examples for the next visits, into `batch`. False where the pass is over.
-    pub(super) fn next(&mut self, most: usize, batch: &mut Vec<u32>) -> bool {
+    /// At most `most` different examples for the next visits, into `batch`; none where the pass is over.
+    pub(super) fn next(&mut self, most: usize, batch: &mut Vec<u32>) {
         batch.clear();
-        let end = self.examples.len().min(self.made + most);
-        if self.by_gaps() {
-            let draws = (self.made..end).map_while(|_| self.gaps.draw(self.random.unit()));
-            batch.extend(draws.map(|i| i as u32));
-            // No gap is left that is known.
-            self.made = if batch.is_empty() { self.examples.len() } else { self.made + batch.len() };
-        } else {
-            batch.extend(&self.examples[self.made..end]);
-            self.made = end;
+        if !self.permutation.is_over() {
+            batch.extend(self.permutation.next(most));
+            return;
         }
-        !batch.is_empty()
+        let Self { gaps, permutation, left, .. } = self;
+        let draws = (0..most.min(*left)).map_while(|_| gaps.draw(permutation.unit()));
+        batch.extend(draws.map(|i| i as u32));
+        // Where no gap is left that is known, the pass ends early.
+        self.left = if batch.is_empty() { 0 } else { self.left - batch.len() };
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.made == self.examples.len()
+        self.permutation.is_over() && self.left == 0
     }
 
     /// All examples with weight, in random order; not in the middle of a pass.
     pub(super) fn shuffled(&mut self) -> &[u32] {
-        self.random.shuffle(&mut self.examples);
-        &self.examples
+        self.permutation.shuffled()
     }
 
     /// Learns the gap of one block.
@@ -88,37 +80,27 @@ impl Visits {
         self.known = true;
     }
 
-    /// The sum of the last known gaps. From scratch, and so are the sums that the draws go by: many changes make them
-    /// inexact.
+    /// The sum of the last known gaps. From scratch, and so are the partial sums that draws go by: many changes make them
+    /// inexact, and a resumed run does not have them.
     pub(super) fn total_gap(&mut self) -> f64 {
         self.gaps.refresh()
     }
 
     /// Writes what decides the next visits.
     pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
-        out.put(&self.random)?;
-        out.put(&self.examples)?;
-        out.put(&(self.made, self.known))?;
-        out.put(self.gaps.as_slice())
+        out.put(&self.permutation)?;
+        out.put(self.gaps.as_slice())?;
+        out.put(&(self.known, self.left))
     }
 
     /// Reads it again.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        self.random = reader.take()?;
-        let examples: Vec<u32> = reader.take()?;
-        let sorted = |examples: &[u32]| {
-            let mut sorted = examples.to_vec();
-            sorted.sort_unstable();
-            sorted
-        };
-        check(sorted(&examples) == sorted(&self.examples), "the order")?;
-        self.examples = examples;
-        (self.made, self.known) = reader.take()?;
-        check(self.made <= self.examples.len(), "the order")?;
+        self.permutation.read(reader)?;
         let gaps: Vec<f64> = reader.take()?;
-        let is_sound = gaps.len() == self.gaps.as_slice().len() && gaps.iter().all(|&gap| gap >= 0.0 && is_sound(gap));
-        check(is_sound, "gaps")?;
+        let sound = gaps.iter().all(|&gap| gap >= 0.0 && is_sound(gap));
+        check(sound && gaps.len() == self.gaps.as_slice().len(), "gaps")?;
         self.gaps = Gaps::new(gaps);
-        Ok(())
+        (self.known, self.left) = reader.take()?;
+        check(self.left <= self.permutation.len(), "the order")
     }
 }
