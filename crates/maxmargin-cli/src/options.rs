@@ -38,15 +38,12 @@ pub(crate) enum SolverName {
     DualCoordinate,
     /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met; linear slack only
     Bcfw,
+    /// Averaged stochastic subgradient steps: a baseline
+    Subgradient,
+    /// The averaged perceptron, which knows no loss, no C and no bound: a baseline
+    Perceptron,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
-}
-
-impl SolverName {
-    /// Can training with it be saved and go on later?
-    pub(crate) fn can_be_saved(self) -> bool {
-        self != Self::DualCoordinate
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

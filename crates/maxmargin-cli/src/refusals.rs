@@ -77,6 +77,9 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
     let is_hard = problem.penalty == Some(Penalty::Hard);
     let (is_planes, is_n_slack) =
         (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
+    let is_perceptron = name == SolverName::Perceptron;
+    let (no_c, no_bound) =
+        ("the perceptron has no C", "the perceptron knows no bound, hence no gap; take --max-passes");
     let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (
@@ -112,10 +115,16 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--update own does not wait for a batch",
         ),
         (
-            args.checkpoint.checkpoint.is_some() && !name.can_be_saved(),
-            "--checkpoint",
-            "dual-coordinate cannot be saved yet; all other solvers can",
+            is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron),
+            "--penalty",
+            "subgradient and perceptron have no hard margin; take n-slack",
         ),
+        (problem.c.is_some() && is_perceptron, "--c", no_c),
+        (problem.c_per_example.is_some() && is_perceptron, "--c-per-example", no_c),
+        (problem.c_path.is_some() && is_perceptron, "--c-path", no_c),
+        (problem.c_path_per_example.is_some() && is_perceptron, "--c-path-per-example", no_c),
+        (args.stopping.epsilon.is_some() && is_perceptron, "--epsilon", no_bound),
+        (args.stopping.relative_gap.is_some() && is_perceptron, "--relative-gap", no_bound),
     ];
     let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
     refuse(&rules, &if is_auto { format!(" (--solver auto takes {word} here)") } else { String::new() })

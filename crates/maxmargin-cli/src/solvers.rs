@@ -7,6 +7,8 @@ use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::n_slack::{NSlack, Update};
+use maxmargin::solver::perceptron::Perceptron;
+use maxmargin::solver::subgradient::Subgradient;
 use maxmargin::solver::{Observer, Settings, Solution, Solver};
 use maxmargin::task::Task;
 
@@ -19,6 +21,8 @@ pub(crate) enum Chosen {
     NSlack(NSlack),
     DualCoordinate(DualCoordinate),
     Bcfw(Bcfw),
+    Subgradient(Subgradient),
+    Perceptron(Perceptron),
     FrankWolfe(FrankWolfe),
 }
 
@@ -52,6 +56,8 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions) -> Chosen {
         }
         SolverName::DualCoordinate => Chosen::DualCoordinate(DualCoordinate::default()),
         SolverName::Bcfw => Chosen::Bcfw(Bcfw::default()),
+        SolverName::Subgradient => Chosen::Subgradient(Subgradient),
+        SolverName::Perceptron => Chosen::Perceptron(Perceptron),
         SolverName::FrankWolfe => Chosen::FrankWolfe(FrankWolfe),
     }
 }
@@ -77,6 +83,8 @@ impl Solver for Chosen {
             Self::NSlack(solver) => solver.name(),
             Self::DualCoordinate(solver) => solver.name(),
             Self::Bcfw(solver) => solver.name(),
+            Self::Subgradient(solver) => solver.name(),
+            Self::Perceptron(solver) => solver.name(),
             Self::FrankWolfe(solver) => solver.name(),
         }
     }
@@ -92,6 +100,8 @@ impl Solver for Chosen {
             Self::NSlack(solver) => solver.solve(problem, settings, observer),
             Self::DualCoordinate(solver) => solver.solve(problem, settings, observer),
             Self::Bcfw(solver) => solver.solve(problem, settings, observer),
+            Self::Subgradient(solver) => solver.solve(problem, settings, observer),
+            Self::Perceptron(solver) => solver.solve(problem, settings, observer),
             Self::FrankWolfe(solver) => solver.solve(problem, settings, observer),
         }
     }

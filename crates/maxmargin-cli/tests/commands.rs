@@ -93,7 +93,7 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
             ];
             solvers.extend(["one-slack --cache 3", "one-slack --cache off --line-search off"]);
             if penalty == "linear" {
-                solvers.extend(["bcfw", "frank-wolfe --relative-gap 0.05"]);
+                solvers.extend(["bcfw", "frank-wolfe --relative-gap 0.05", "subgradient --relative-gap 0.05"]);
             }
             let found: Vec<(f64, f64)> = solvers
                 .iter()
@@ -114,6 +114,19 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
             assert!(dual <= primal * (1.0 + 1e-9), "{found:?}");
         }
     }
+}
+
+#[test]
+fn a_solver_without_a_bound_says_so() {
+    let folder = Folder::with_data();
+    let words = "train multiclass m.dat -m m.mm --solver perceptron --max-passes 3";
+    assert!(folder.run(words).good().contains("certificate  none: "));
+    let summary = folder.run(&format!("{words} --json")).json();
+    assert_eq!(summary["certificate"], "none");
+    assert!(summary["dual"].is_null() && summary["gap"].is_null());
+    assert!(number(&summary, "primal") > 0.0);
+    assert!(folder.run("inspect m.mm").good().contains("none: "));
+    folder.run("evaluate m.mm m.dat").good();
 }
 
 #[test]
@@ -312,7 +325,9 @@ fn early_stops_are_said_and_saved() {
         ("--max-passes 2", "max-passes", "stopped by --max-passes"),
         ("--max-seconds 1e-9", "max-seconds", "stopped by --max-seconds"),
     ] {
-        for solver in ["one-slack", "group-slack --groups 2", "n-slack", "bcfw", "frank-wolfe"] {
+        for solver in
+            ["one-slack", "group-slack --groups 2", "n-slack", "dual-coordinate", "bcfw", "subgradient", "frank-wolfe"]
+        {
             let train = format!("train multiclass m.dat -m m.mm -e 1e-9 --solver {solver} {options}");
             assert_eq!(folder.run(&format!("{train} --json")).json()["status"], status, "{solver}");
             assert!(folder.run(&train).good().contains(words));
@@ -338,14 +353,14 @@ fn the_log_has_a_line_for_each_round() {
 #[test]
 fn a_model_can_be_started_from() {
     let folder = Folder::with_data();
-    let train = "train multiclass m.dat --bias 1 --relative-gap 1e-4 --json --solver one-slack";
+    let train = "train multiclass m.dat --bias 1 --relative-gap 1e-4 --json";
     let cold = folder.run(&format!("{train} -m m.mm")).json();
     let warm = folder.run(&format!("{train} -m m.mm --warm-start m.mm --max-passes 1")).json();
     assert!(number(&warm, "primal") <= number(&cold, "primal") * (1.0 + 1e-9), "{warm}");
     // More features than the model has: the constant one stays the last.
     let wider = folder.text("m.dat") + "1 25:1\n";
     folder.write("wider.dat", wider);
-    let wide = "train multiclass wider.dat --bias 1 -m w.mm --warm-start m.mm --max-passes 1 --json --solver one-slack";
+    let wide = "train multiclass wider.dat --bias 1 -m w.mm --warm-start m.mm --max-passes 1 --json";
     let wide = folder.run(wide).json();
     assert!(number(&wide, "primal") < 1.1 * number(&cold, "primal"), "{wide}");
     // Fewer: what the model knows is kept.

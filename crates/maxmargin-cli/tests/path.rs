@@ -4,12 +4,12 @@ mod common;
 
 use common::{Folder, keys, number};
 
-const SAVED: [&str; 5] = ["one-slack", "group-slack --groups 3", "n-slack", "bcfw", "dual-coordinate"];
+const SOLVERS: [&str; 5] = ["one-slack", "group-slack --groups 3", "n-slack", "bcfw", "dual-coordinate"];
 
 #[test]
 fn every_c_of_a_path_is_solved() {
     let folder = Folder::with_data();
-    for solver in SAVED {
+    for solver in SOLVERS {
         let train = format!("train multiclass m.dat -m m.mm --json --relative-gap 0.001 --solver {solver}");
         let summary = folder.run(&format!("{train} --c-path 100,1,10")).json();
         let path = summary["path"].as_array().unwrap();
