@@ -170,7 +170,9 @@ pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits)
         return;
     }
     // From the largest down: where cap or C is tiny, what the variables differ by would drown in the violations.
-    a.iter_mut().for_each(|a| *a -= most);
+    for a in a.iter_mut() {
+        *a -= most;
+    }
     let u = a;
     let kappa = (q + limits.ridge) / q;
     // Theta of the largest alone is below that of all: few outputs are looked at again.

@@ -336,11 +336,15 @@ fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
     }
     let rigid = s * limits.ridge;
     if most <= 0.0 || (rigid == 0.0 && total <= limits.cap) {
-        a.iter_mut().for_each(|a| *a = if *a > 0.0 { *a } else { 0.0 });
+        for a in a.iter_mut() {
+            *a = if *a > 0.0 { *a } else { 0.0 };
+        }
         return rigid;
     }
     // From the largest down: where s is large, the cap would drown in what the violations add.
-    a.iter_mut().for_each(|a| *a -= most);
+    for a in a.iter_mut() {
+        *a -= most;
+    }
     let (theta, pull) = if rigid > 0.0 {
         let rule = |total: f64, count: f64| (rigid * total - most) / (1.0 + rigid * count);
         let (theta, (_, count)) = threshold_from(a, -most / (1.0 + rigid), rule);
