@@ -141,7 +141,8 @@ proptest! {
         }
     }
 
-    /// The zero-one loss is its own factor: both rescalings are one problem, to the last bit.
+    /// The zero-one loss is its own factor: both rescalings are one problem, to the last bit (dual coordinates take another
+    /// way to a block's maximum).
     #[test]
     fn slack_is_margin_rescaling_for_the_zero_one_loss(seed: u64) {
         let (x, y, _) = noisy(seed, 9);
@@ -149,7 +150,7 @@ proptest! {
         for penalty in [Penalty::Linear, Penalty::Quadratic] {
             let margin = Problem::new(&task, &views, &y, None, formulation(2.0, Rescaling::Margin, penalty)).unwrap();
             let slack = Problem::new(&task, &views, &y, None, formulation(2.0, Rescaling::Slack, penalty)).unwrap();
-            for solver in slack_solvers() {
+            for solver in some_solvers() {
                 let a = solver.solve(&margin, &to_gap(1e-3), &mut ());
                 let b = solver.solve(&slack, &to_gap(1e-3), &mut ());
                 prop_assert_eq!(a.weights, b.weights);
