@@ -241,8 +241,7 @@ fn in_the_middle_of_a_pass() {
     let f = formulation(100.0, Rescaling::Margin, Penalty::Linear);
     let problem = Problem::new(&task, &views, &y, None, f).unwrap();
     for solver in [&bcfws()[0], &Any::Subgradient, &Any::Perceptron] {
-        // An odd number of passes that ends in the middle of one.
-        let settings = Settings { max_passes: Some(14.2), keep_state: true, ..to_relative_gap(1e-6) };
+        let settings = Settings { max_passes: Some(14.2), keep_state: true, ..to_relative_gap(1e-9) };
         let mut recorder = Recorder::default();
         let undisturbed = solver.solve(&problem, &settings, &mut recorder);
         assert_eq!(undisturbed.report.status, Status::MaxPasses);

@@ -167,12 +167,13 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
-        let Some(growth) = saved.growth else {
-            self.visits.read(&mut saved.reader)?;
-            self.position = saved.reader.take()?;
-            let Tally { rise, work } = self.position.tally;
-            return check(is_sound(rise) && is_sound(work), "the pass");
-        };
+        self.visits.read(&mut saved.reader)?;
+        self.position = saved.reader.take()?;
+        let Tally { rise, work } = self.position.tally;
+        check(is_sound(rise) && is_sound(work), "the pass")?;
+        let Some(growth) = saved.growth else { return Ok(()) };
+        self.position = Position::default();
+        self.visits.begin_anew();
         self.dual.rescale(growth)?;
         course.bound(self.dual.value());
         self.cached_pass(course)?;

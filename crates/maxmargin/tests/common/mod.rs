@@ -173,8 +173,11 @@ impl Any {
 
     /// A gap that this solver reaches in reasonable time, or larger.
     pub fn stop(&self, gap: f64) -> Settings {
-        let is_slow = matches!(self, Any::FrankWolfe | Any::Subgradient);
-        to_gap(if is_slow { gap.max(0.1) } else { gap })
+        to_gap(match self {
+            Any::FrankWolfe => gap.max(0.1),
+            Any::Subgradient => gap.max(0.02),
+            _ => gap,
+        })
     }
 }
 

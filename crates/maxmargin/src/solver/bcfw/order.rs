@@ -46,6 +46,12 @@ impl Visits {
         }
     }
 
+    /// Begins a pass in which everybody is visited: the gaps that are known are those of another problem.
+    pub(super) fn begin_anew(&mut self) {
+        (self.known, self.left) = (false, 0);
+        self.permutation.begin_pass();
+    }
+
     /// At most `most` different examples for the next visits, into `batch`; none where the pass is over.
     pub(super) fn next(&mut self, most: usize, batch: &mut Vec<u32>) {
         batch.clear();
