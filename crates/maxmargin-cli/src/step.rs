@@ -72,9 +72,10 @@ impl Step {
         self.heldout.map(|heldout| heldout.loss)
     }
 
-    /// Does it end with what was asked for, or as near to it as f64 goes?
+    /// Does it end with what was asked for, or as near to it as f64 goes? Without a bound that is a number of passes.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.status, Status::Converged | Status::Stalled)
+            || (self.certificate == Certificate::None && self.status == Status::MaxPasses)
     }
 
     /// The gap that was asked for, in units of C; of P with the hard margin.

@@ -139,7 +139,7 @@ impl<'t> Summary<'t> {
         ];
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         lines.extend([
-            ("status", status(self.status).to_owned()),
+            ("status", status(self.status, self.certificate).to_owned()),
             ("objective", number(self.primal)),
             ("certificate", certificate(model)),
             ("train loss", format!("{} per example", number(self.train_loss))),
@@ -224,8 +224,9 @@ pub(crate) fn passes(passes: f64) -> String {
     )
 }
 
-pub(crate) fn status(status: Status) -> &'static str {
+pub(crate) fn status(status: Status, certificate: Certificate) -> &'static str {
     match status {
+        Status::MaxPasses if certificate == Certificate::None => "has made its passes",
         Status::Converged => "converged",
         Status::MaxPasses => "stopped by --max-passes before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
