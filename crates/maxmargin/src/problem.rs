@@ -234,8 +234,8 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Hints that example i will be read soon.
     pub(crate) fn prefetch(&self, i: usize) {
-        prefetch(&self.inputs[i * self.step]);
-        prefetch(&self.outputs[i * self.step]);
+        prefetch(&self.inputs[self.place(i)]);
+        prefetch(&self.outputs[self.place(i)]);
     }
 
     /// Correct output of example i.

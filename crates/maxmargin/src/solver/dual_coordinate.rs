@@ -58,9 +58,6 @@ pub enum Finish {
 /// Newton steps keep a matrix over the coordinates of w; beyond so many they are not thought of.
 const MAX_NEWTON: usize = 1024;
 
-/// And the examples must be so many times more.
-const EXAMPLES_PER_COORDINATE: usize = 16;
-
 /// What Newton steps cost: as a rule so many, each as long as so many looks at every example (of one output, of many), and a
 /// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
 /// Measured on a9a, w8a, covertype and letter.
@@ -118,7 +115,7 @@ impl DualCoordinate {
         match self.finish {
             Finish::Coordinates => false,
             Finish::Newton => d > 0,
-            Finish::Fastest => d > 0 && d <= MAX_NEWTON && problem.len() >= EXAMPLES_PER_COORDINATE * d,
+            Finish::Fastest => d > 0 && d <= MAX_NEWTON,
         }
     }
 
