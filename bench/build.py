@@ -3,9 +3,10 @@
 import subprocess
 import sys
 
-from measure import ROOT, TARGET, run, say
+from measure import ROOT, TARGET, relative, run, say
 
 PEERS = ["liblinear-official", "scikit-learn"]
+PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 
 def release():
@@ -20,7 +21,7 @@ def peers_python():
     folder = TARGET / "bench-venv"
     python = folder / "bin" / "python"
     if not python.exists():
-        say(f"   making {folder.relative_to(ROOT)} with {', '.join(PEERS)}")
+        say(f"   making {relative(folder)} with {', '.join(PEERS)}")
         run([sys.executable, "-m", "venv", folder])
     run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS])
     return python

@@ -1,21 +1,17 @@
 """The comparisons, one function each. The goals are those of the project's issues."""
 
-import filecmp
-from pathlib import Path
-
 import build
-from inputs import nonzeros
-from measure import PROGRAM, CommandFailed, best, say
-
-COVERTYPE = "multiclass/covertype.train"
-PEERS_SCRIPT = Path(__file__).resolve().parent / "peers.py"
+from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
+from inputs import A9A, COVERTYPE, nonzeros
+from measure import PROGRAM, best, say
+from solvers import compare_threads, fast_threads, memory, one_slack
 
 # The setting of Joachims, Finley, Yu 2009 for covertype.
 LOSS, C, EPSILON = 100, 1e7, 0.1
 
 
-def setting(c=C, epsilon=EPSILON):
-    return ["--loss-scale", LOSS, "-c", f"{c:g}", "-e", epsilon]
+def setting(c=C, epsilon=EPSILON, solver="one-slack"):
+    return ["--loss-scale", LOSS, "-c", f"{c:g}", "-e", epsilon, "--solver", solver]
 
 
 def covertype_jfy09(bench):
@@ -23,7 +19,7 @@ def covertype_jfy09(bench):
     data = bench.inputs.plain(COVERTYPE)
     run = bench.train("multiclass", data, *setting())
     evaluation = bench.command(PROGRAM, "evaluate", run.model, bench.inputs.packed("multiclass/covertype.test"), "--json").json()
-    recomputed = bench.command(build.peers_python(), PEERS_SCRIPT, "primal", data, run.model).json()["primal"]
+    recomputed = bench.command(build.peers_python(), build.PEERS_SCRIPT, "primal", data, run.model).json()["primal"]
     out = bench.outcome
     out.check("status, certificate", "converged, exact", f"{run['status']}, {run['certificate']}", run.converged)
     out.at_most("gap", run["gap"], C * EPSILON, digits=0)
@@ -92,11 +88,11 @@ def covertype_n_slack(bench):
     """the same at n/32, one slack against n slacks (JFY09 table 1)"""
     data = bench.inputs.plain(COVERTYPE, 32)
     solvers = {
-        "one-slack": ["--solver", "one-slack"],
-        "n-slack, batch": ["--solver", "n-slack", "--update", "batch"],
-        "n-slack, own": ["--solver", "n-slack", "--update", "own"],
+        "one-slack": setting(),
+        "n-slack, batch": [*setting(solver="n-slack"), "--update", "batch"],
+        "n-slack, own": [*setting(solver="n-slack"), "--update", "own"],
     }
-    runs = {name: bench.train("multiclass", data, *setting(), *options) for name, options in solvers.items()}
+    runs = {name: bench.train("multiclass", data, *options) for name, options in solvers.items()}
     primals = [run["primal"] for run in runs.values()]
     bench.outcome.check("status, all", "converged, exact", ", ".join(run["status"] for run in runs.values()), all(run.converged for run in runs.values()))
     bench.outcome.at_most("largest difference of the primals", max(primals) - min(primals), C * EPSILON, digits=0)
@@ -112,11 +108,11 @@ def covertype_n_slack(bench):
 
 def line_search(bench):
     """a9a and covertype class 2 against the rest: rounds with and without the line search"""
-    problems = {"a9a": ("binary/a9a.train", []), "covertype, class 2": (COVERTYPE, ["--positive", 2])}
+    problems = {"a9a": (A9A, []), "covertype, class 2": (COVERTYPE, ["--positive", 2])}
     table = []
     for name, (source, options) in problems.items():
         data = bench.inputs.plain(source)
-        settings = [*options, "--c-per-example", 1, "--relative-gap", 1e-3]
+        settings = [*options, "--c-per-example", 1, "--relative-gap", 1e-3, "--solver", "one-slack"]
         runs = {switch: bench.train("binary", data, *settings, "--line-search", switch) for switch in ("on", "off")}
         bench.outcome.at_least(f"{name}: rounds without over rounds with", runs["off"]["rounds"] / runs["on"]["rounds"], 3)
         for switch, run in runs.items():
@@ -124,54 +120,15 @@ def line_search(bench):
     bench.outcome.table("", ["data", "line search", "status", "rounds", "relative gap", "training s"], table)
 
 
-def liblinear_cs(bench):
-    """covertype, loss 1, C = 0.1 n, against liblinear's Crammer-Singer at equal exact primal"""
-    data = bench.inputs.plain(COVERTYPE)
-    c_per_example, relative_gap = 0.1, 1e-3
-    settings = ["--c-per-example", c_per_example]
-    # The optimum of the whole data is known; a part's is found here.
-    optimum = bench.train("multiclass", data, *settings, "--relative-gap", 1e-5)["primal"] if bench.inputs.quick else 33470.6
-    python = build.peers_python()
-    target = optimum * (1 + relative_gap)
-
-    def ours():
-        return bench.train("multiclass", data, *settings, "--relative-gap", relative_gap)
-
-    def theirs(epsilon):
-        run = bench.command(python, PEERS_SCRIPT, "liblinear", data, c_per_example, epsilon, seconds=300).json()
-        say(f"   liblinear -s 4 -c {c_per_example} -e {epsilon}: primal {run['primal']:.1f}, {run['seconds']:.2f} s training")
-        table.append([f"liblinear -e {epsilon}", f"{run['primal']:.1f}", f"{run['primal'] / optimum - 1:.1e}", f"{run['seconds']:.2f}"])
-        return run
-
-    table = []
-    for epsilon in (1, 0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001):
-        first = theirs(epsilon)
-        if first["primal"] <= target:
-            break
-    else:
-        raise CommandFailed("liblinear does not reach the primal")
-    runs = [ours(), ours()]
-    seconds = min(first["seconds"], theirs(epsilon)["seconds"])
-    mine = best(runs)
-    table += [["maxmargin", f"{r['primal']:.1f}", f"{r['primal'] / optimum - 1:.1e}", f"{r.seconds:.2f}"] for r in runs]
-    bench.outcome.check("maxmargin's primal, certified", f"<= {target:.1f}", f"{mine['primal']:.1f}", mine.converged and mine["primal"] <= target)
-    bench.outcome.at_most("training time over liblinear's", mine.seconds / seconds, 3)
-    bench.outcome.state("training", f"{mine.seconds:.2f} s to a certified gap; liblinear {first['version']} -e {epsilon}: {seconds:.2f} s")
-    bench.outcome.table(f"optimum {optimum:.1f}, best of 2 counts", ["run", "exact primal", "over the optimum", "training s"], table)
-
-
 def threads(bench):
-    """2 threads against 1: time and equality of the models"""
+    """one-slack, 2 threads against 1: time and equality of the models"""
     problems = {
         "covertype": (bench.inputs.plain(COVERTYPE), setting()),
-        "generated": (bench.inputs.generated(bench.command), ["--max-passes", 20]),
+        "generated": (bench.inputs.generated(bench.command), ["--max-passes", 20, "--solver", "one-slack"]),
     }
     table = []
     for name, (data, settings) in problems.items():
-        runs = {1: [], 2: []}
-        for _ in range(3):
-            for count in runs:
-                runs[count].append(bench.train("multiclass", data, *settings, threads=count, model=f"threads{count}.mm"))
+        runs = compare_threads(bench, "multiclass", name, data, *settings)
         one, two = best(runs[1]), best(runs[2])
         pass_ms = 1000 * one["seconds_oracle"] / one["passes"]
         speedup = one.seconds / two.seconds
@@ -179,8 +136,6 @@ def threads(bench):
             bench.outcome.at_least(f"{name}: times faster (a pass takes {pass_ms:.0f} ms)", speedup, 1.7)
         else:
             bench.outcome.state(f"{name}: times faster (a pass takes {pass_ms:.0f} ms, goal from 100)", f"{speedup:.2f}")
-        equal = filecmp.cmp(one.model, two.model, shallow=False)
-        bench.outcome.check(f"{name}: models", "equal bytes", "equal" if equal else "different", equal)
         table += [[name, count, f"{run.seconds:.2f}", f"{1000 * run['seconds_oracle'] / run['passes']:.0f}"] for count, run in ((1, one), (2, two))]
     bench.outcome.table("best of 3", ["data", "threads", "training s", "pass ms"], table)
 
@@ -215,8 +170,13 @@ COMPARISONS = {
     "covertype-cache": covertype_cache,
     "covertype-n-slack": covertype_n_slack,
     "line-search": line_search,
-    "liblinear-cs": liblinear_cs,
     "threads": threads,
+    "one-slack": one_slack,
+    "liblinear-binary": liblinear_binary,
+    "liblinear-multiclass": liblinear_multiclass,
+    "liblinear-program": liblinear_program,
+    "fast-threads": fast_threads,
+    "memory": memory,
     "reader": reader,
     "whole-program": whole_program,
 }

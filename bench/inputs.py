@@ -6,7 +6,15 @@ import os
 import shutil
 from pathlib import Path
 
-from measure import PROGRAM, ROOT, TARGET, run, say
+from measure import PROGRAM, ROOT, TARGET, relative, run, say
+
+A9A = "binary/a9a.train"
+W8A = "binary/w8a.train"
+RCV1 = "binary/rcv1_ccat.train"
+COVERTYPE = "multiclass/covertype.train"
+LETTER = "multiclass/letter.train"
+USPS = "multiclass/usps.train"
+NEWSGROUPS = "taxonomy/newsgroups.train"
 
 QUICK_DIVISOR = 16
 GENERATED_EXAMPLES = 400_000
@@ -44,6 +52,11 @@ class Inputs:
         divisor *= QUICK_DIVISOR if self.quick else 1
         return whole if divisor == 1 else self._make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
 
+    def one_against_rest(self, name, positive):
+        """What `plain` gives with labels +1 and -1, for programs that cannot choose a class themselves."""
+        plain = self.plain(name)
+        return self._make(f"{plain.name}.class{positive}", lambda out: copy_signed(plain, positive.encode(), out))
+
     def zstd(self, name):
         """The plain text compressed with zstd, or None where that program is missing."""
         plain = self.plain(name)
@@ -72,7 +85,7 @@ class Inputs:
         """The file of that name in the build folder, written once a run: an older one may come from other data."""
         path = self.folder / name
         if path not in self.made:
-            say(f"   making {path.relative_to(ROOT)}")
+            say(f"   making {relative(path)}")
             with path.open("wb") as out:
                 write(out)
             self.made.add(path)
@@ -84,6 +97,12 @@ def copy_head(path, divisor, out):
         count = sum(1 for _ in lines) // divisor
         lines.seek(0)
         out.writelines(itertools.islice(lines, count))
+
+
+def copy_signed(path, positive, out):
+    with path.open("rb") as lines:
+        for label, space, features in (line.partition(b" ") for line in lines):
+            out.write((b"+1" if label == positive else b"-1") + space + features)
 
 
 def nonzeros(path):

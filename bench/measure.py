@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "target"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 PROGRAM = TARGET / "release" / "maxmargin"
+CORES = len(os.sched_getaffinity(0))
 SECONDS_AT_MOST = 600
 
 
@@ -146,10 +147,13 @@ class Bench:
         self.outcome = outcome
 
     def command(self, *command, env=None, seconds=SECONDS_AT_MOST):
-        line = shown(command, env)
+        self.note(shown(command, env))
+        return run(command, env, seconds)
+
+    def note(self, line):
+        """A command for the record, once."""
         if line not in self.outcome.commands:
             self.outcome.commands.append(line)
-        return run(command, env, seconds)
 
     def train(self, task, data, *options, threads=1, model="model.mm"):
         model = self.inputs.folder / model

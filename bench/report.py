@@ -1,7 +1,6 @@
 """Tables for the terminal, and records of them with the machine that they were measured on."""
 
 import datetime
-import os
 import platform
 import re
 import shlex
@@ -9,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from measure import PROGRAM, ROOT
+from measure import CORES, PROGRAM, ROOT
 
 RECORDS = ROOT / "bench" / "record"
 
@@ -44,7 +43,7 @@ def circumstances(load):
     """`load`: before the build, which is a load of its own."""
     return Circumstances(
         cpu=first(r"model name\s*:\s*(.*)", "/proc/cpuinfo"),
-        cores=len(os.sched_getaffinity(0)),
+        cores=CORES,
         memory_gb=int(first(r"MemTotal:\s*(\d+)", "/proc/meminfo")) * 1024 / 1e9,
         system=platform.platform(),
         rustc=output("rustc", "--version"),

@@ -167,7 +167,7 @@ fn in_words(model: &Model, top: usize) -> String {
         ("problem", format!("{rescaling}, {slack}, loss {loss}{scaled}")),
         ("trained on", format!("{}, checksum {:08x}", counted(training.examples, "example"), model.data_checksum)),
         ("solver", format!("{}: {}, {}", training.solver, counted(training.rounds, "round"), passes(training.passes))),
-        ("status", status(training.status).to_owned()),
+        ("status", status(training.status, training.certificate).to_owned()),
         ("objective", number(training.primal)),
         ("certificate", certificate(model)),
         ("train loss", format!("{} per example", number(training.train_loss))),

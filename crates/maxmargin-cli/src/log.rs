@@ -1,7 +1,7 @@
 //! `--log`: one JSON object a round.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use maxmargin::Error;
@@ -20,6 +20,7 @@ pub(crate) struct Log {
 
 #[derive(Serialize)]
 struct Line {
+    c: f64,
     round: u64,
     seconds: f64,
     passes: f64,
@@ -29,6 +30,7 @@ struct Line {
     dual: Option<f64>,
     gap: Option<f64>,
     working_set: usize,
+    heldout: Option<f64>,
 }
 
 impl Log {
@@ -39,21 +41,23 @@ impl Log {
         Ok(Self { path: path.to_owned(), file: Some(file) })
     }
 
-    /// Removes what an earlier run left in it.
-    pub(crate) fn begin(&mut self) -> Result<()> {
-        match &self.file {
+    /// Removes what an earlier run left in it; a run that goes on writes behind it instead.
+    pub(crate) fn begin(&mut self, goes_on: bool) -> Result<()> {
+        match &mut self.file {
             // Devices and pipes have no length to set.
             Some(file) if file.metadata().is_ok_and(|m| m.is_file()) => {
-                file.set_len(0).map_err(|e| Error::io(&self.path, e).into())
+                let done = if goes_on { file.seek(SeekFrom::End(0)).map(drop) } else { file.set_len(0) };
+                done.map_err(|e| Error::io(&self.path, e).into())
             }
             _ => Ok(()),
         }
     }
 
-    /// Adds a round.
-    pub(crate) fn add(&mut self, p: &Progress) {
+    /// Adds a round at this C; `heldout`: the loss on held-out examples, where it was measured.
+    pub(crate) fn add(&mut self, c: f64, p: &Progress, heldout: Option<f64>) {
         let Some(file) = &mut self.file else { return };
         let line = Line {
+            c,
             round: p.round,
             seconds: p.seconds,
             passes: p.passes,
@@ -63,6 +67,7 @@ impl Log {
             dual: p.dual,
             gap: p.gap,
             working_set: p.working_set,
+            heldout,
         };
         let text = serde_json::to_string(&line).expect("plain structs become JSON") + "\n";
         if let Err(e) = file.write_all(text.as_bytes()) {

@@ -1,9 +1,11 @@
 //! The program `maxmargin`: parses, calls the library and prints.
 
+mod checkpoint;
 mod dataset;
 mod evaluate;
 mod failure;
 mod generate;
+mod heldout;
 mod inspect;
 mod interrupt;
 mod log;
@@ -13,13 +15,19 @@ mod paths;
 mod predict;
 mod progress;
 mod refusals;
+mod solvers;
+mod step;
 mod summary;
 mod text;
 mod train;
+mod training;
+mod watch;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::checkpoint::Identity;
 
 /// Large-margin classifiers, trained to a proven optimum.
 #[derive(Debug, Parser)]
@@ -53,8 +61,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, done) = match Cli::parse().command {
-        Command::Train(args) => ("train", train::run(&args)),
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let (name, done) = match cli.command {
+        Command::Train(args) => ("train", train::run(&args, Identity::new(&Cli::command(), &matches))),
         Command::Predict(args) => ("predict", predict::run(&args)),
         Command::Evaluate(args) => ("evaluate", evaluate::run(&args)),
         Command::Inspect(args) => ("inspect", inspect::run(&args)),

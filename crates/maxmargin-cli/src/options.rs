@@ -26,12 +26,22 @@ impl From<Task> for TaskKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SolverName {
+    /// The one that should be fastest on these data; the summary says which, and why
+    Auto,
     /// Cutting planes with one slack: few rounds, whatever the number of examples
     OneSlack,
     /// Cutting planes with a slack for each example
     NSlack,
     /// Cutting planes with a slack for each of --groups groups of examples
     GroupSlack,
+    /// Exact steps on the variables of one example at a time
+    DualCoordinate,
+    /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met; linear slack only
+    Bcfw,
+    /// Averaged stochastic subgradient steps: a baseline
+    Subgradient,
+    /// The averaged perceptron, which knows no loss, no C and no bound: a baseline
+    Perceptron,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
 }
@@ -106,6 +116,14 @@ pub(crate) enum ClassWeight {
     Given(String, f64),
 }
 
+/// Several C.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Ladder {
+    Auto,
+    /// Ascending.
+    Given(Vec<f64>),
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Problem")]
 pub(crate) struct ProblemOptions {
@@ -115,6 +133,14 @@ pub(crate) struct ProblemOptions {
     /// The same as --c K*n: the C of liblinear and scikit-learn
     #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, conflicts_with = "c")]
     pub(crate) c_per_example: Option<f64>,
+    /// Train at each of these --c in ascending order, each from where the last ended, and keep the last; `auto`: seven
+    /// powers of ten per example, from where C begins to matter until no training example is wrong
+    #[arg(long, value_name = "C,C,...|auto", value_parser = ladder, conflicts_with_all = ["c", "c_per_example"])]
+    pub(crate) c_path: Option<Ladder>,
+    /// The same with values of --c-per-example
+    #[arg(long, value_name = "K,K,...", value_parser = given_ladder,
+          conflicts_with_all = ["c", "c_per_example", "c_path"])]
+    pub(crate) c_path_per_example: Option<Ladder>,
     /// How slack is penalised [default: linear]
     #[arg(long, value_name = "P")]
     pub(crate) penalty: Option<Penalty>,
@@ -146,7 +172,7 @@ pub(crate) struct ProblemOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Solver")]
 pub(crate) struct SolverOptions {
-    /// The algorithm [default: one-slack; n-slack with --penalty hard]
+    /// The algorithm [default: auto]
     #[arg(long, value_name = "S")]
     pub(crate) solver: Option<SolverName>,
     /// Number of groups of group-slack
@@ -189,12 +215,40 @@ pub(crate) struct StoppingOptions {
     /// Stop when the gap is at most R times the objective, instead
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true, conflicts_with = "epsilon")]
     pub(crate) relative_gap: Option<f64>,
-    /// Stop after that many seconds of training and keep the best model so far
+    /// Stop after that many seconds of training (with a path: at each C) and keep the best model so far
     #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_seconds: Option<f64>,
-    /// Stop after that many passes over the data and keep the best model so far
+    /// Stop after that many passes over the data (with a path: at each C) and keep the best model so far
     #[arg(long, value_name = "P", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_passes: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Validation")]
+pub(crate) struct ValidationOptions {
+    /// Labelled examples on which the loss is measured once a pass as training goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) heldout: Option<PathBuf>,
+    /// Save the model with the least loss on --heldout, with a path that of the best C
+    #[arg(long, requires = "heldout")]
+    pub(crate) keep_best: bool,
+    /// Cross-validate each C on K parts of the data, then train on all of them with the best C
+    #[arg(long, value_name = "K", value_parser = folds, conflicts_with = "heldout")]
+    pub(crate) folds: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Checkpoints")]
+pub(crate) struct CheckpointOptions {
+    /// Save the state of training here every few seconds; removed when training is done
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Seconds between checkpoints, more where saving takes long; 0: after every round [default: 5]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true, requires = "checkpoint")]
+    pub(crate) checkpoint_every: Option<f64>,
+    /// Go on from the checkpoint, if there is one
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
 }
 
 #[derive(Debug, Args)]
@@ -214,19 +268,32 @@ pub(crate) struct OutputOptions {
     pub(crate) quiet: bool,
 }
 
-impl SolverOptions {
-    /// The solver, where none is named: without slack the cuts of single examples lead to the answer far sooner.
-    pub(crate) fn name(&self, penalty: Option<Penalty>) -> SolverName {
-        let default = if penalty == Some(Penalty::Hard) { SolverName::NSlack } else { SolverName::OneSlack };
-        self.solver.unwrap_or(default)
-    }
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
         Ok(_) => Err("must be positive and finite".to_owned()),
         Err(_) => Err("must be a number".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|s| (0.0..=1e9).contains(s)).ok_or_else(|| "must be a number from 0".to_owned())
+}
+
+fn folds(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|k| *k >= 2).ok_or_else(|| "must be a whole number from 2".to_owned())
+}
+
+fn ladder(text: &str) -> Result<Ladder, String> {
+    if text == "auto" { Ok(Ladder::Auto) } else { given_ladder(text) }
+}
+
+fn given_ladder(text: &str) -> Result<Ladder, String> {
+    let mut values = text.split(',').map(|word| positive(word.trim())).collect::<Result<Vec<f64>, String>>()?;
+    values.sort_by(f64::total_cmp);
+    match values.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("has {} twice", pair[0])),
+        None => Ok(Ladder::Given(values)),
     }
 }
 

@@ -34,8 +34,19 @@ struct Shared {
 
 #[derive(Debug)]
 enum State {
-    Reading { name: String, size: Option<u64>, start: Instant },
-    Training { start: Instant, last: Option<Progress>, forecast: Forecast },
+    Reading {
+        name: String,
+        size: Option<u64>,
+        start: Instant,
+    },
+    /// `part`: of what is to be done, where that is more than one training.
+    Training {
+        part: String,
+        start: Instant,
+        last: Option<Progress>,
+        heldout: Option<f64>,
+        forecast: Forecast,
+    },
     Over,
 }
 
@@ -63,9 +74,17 @@ impl Display {
         Counted { reader, shared: Arc::clone(&self.shared) }
     }
 
-    /// Goes on with training.
-    pub(crate) fn training(&self) {
-        *self.shared.state() = State::Training { start: Instant::now(), last: None, forecast: Forecast::default() };
+    /// Goes on with training; `part` says with which, where there are several.
+    pub(crate) fn training(&self, part: &str) {
+        let (part, start, forecast) = (part.to_owned(), Instant::now(), Forecast::default());
+        *self.shared.state() = State::Training { part, start, last: None, heldout: None, forecast };
+    }
+
+    /// The loss on held-out examples was measured.
+    pub(crate) fn heldout(&self, loss: f64) {
+        if let State::Training { heldout, .. } = &mut *self.shared.state() {
+            *heldout = Some(loss);
+        }
     }
 
     /// A round is done.
@@ -139,17 +158,19 @@ fn line(state: &State, bytes_read: u64) -> Option<String> {
             };
             format!("reading {name}: {read}, {}", duration(start.elapsed().as_secs_f64()))
         }
-        State::Training { start, last: None, .. } => {
-            format!("training: first round, {}", duration(start.elapsed().as_secs_f64()))
+        State::Training { part, start, last: None, .. } => {
+            format!("{part}training: first round, {}", duration(start.elapsed().as_secs_f64()))
         }
-        State::Training { start, last: Some(p), .. } if p.round == 0 => {
-            format!("training: a start from a sample, {}", duration(start.elapsed().as_secs_f64()))
+        State::Training { part, start, last: Some(p), .. } if p.round == 0 => {
+            format!("{part}training: a start from a sample, {}", duration(start.elapsed().as_secs_f64()))
         }
-        State::Training { start, last: Some(p), forecast } => {
+        State::Training { part, start, last: Some(p), heldout, forecast } => {
             let now = start.elapsed().as_secs_f64();
             let gap = p.gap.map_or("gap not known yet".to_owned(), |gap| format!("gap {}", number(gap)));
             let left = forecast.seconds_left(now).map_or(String::new(), |s| format!(", about {} left", duration(s)));
-            format!("round {}: {gap}, target {}, {}{left}", count(p.round), number(p.target), duration(now))
+            let heldout = heldout.map_or(String::new(), |loss| format!(", held-out loss {}", number(loss)));
+            let (round, target, now) = (count(p.round), number(p.target), duration(now));
+            format!("{part}round {round}: {gap}, target {target}{heldout}, {now}{left}")
         }
         State::Over => return None,
     })

@@ -1,23 +1,33 @@
 //! Nothing is parsed and ignored: an option that has no effect here is refused, before anything is read.
 
+use clap::ValueEnum;
+
 use crate::failure::{Failure, Result};
 use crate::options::{ClassWeight, LossName, Penalty, SolverName, Task, UpdateName};
 use crate::train::Args;
 
+/// Whether it applies, the option, and why it is refused.
+type Rule = (bool, &'static str, &'static str);
+
+fn refuse(rules: &[Rule], hint: &str) -> Result<()> {
+    match rules.iter().find(|rule| rule.0) {
+        Some((_, flag, why)) => Err(Failure::Usage(format!("{flag}: {why}{hint}"))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses options that do not go together.
 pub(crate) fn check(args: &Args) -> Result<()> {
-    let (problem, solver) = (&args.problem, &args.solver);
-    let name = solver.name(problem.penalty);
-    let (is_planes, is_n_slack) =
-        (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
+    let (problem, validation) = (&args.problem, &args.validation);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
     let is_matrix = problem.loss == Some(LossName::Matrix);
     let is_balanced = problem.class_weight.contains(&ClassWeight::Balanced);
     let no_c = "the hard margin has no slack to weigh";
-    let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (problem.c.is_some() && is_hard, "--c", no_c),
         (problem.c_per_example.is_some() && is_hard, "--c-per-example", no_c),
+        (problem.c_path.is_some() && is_hard, "--c-path", no_c),
+        (problem.c_path_per_example.is_some() && is_hard, "--c-path-per-example", no_c),
         (!problem.class_weight.is_empty() && is_hard, "--class-weight", no_c),
         (
             is_balanced && problem.class_weight.len() > 1,
@@ -33,9 +43,59 @@ pub(crate) fn check(args: &Args) -> Result<()> {
         (problem.cost_matrix.is_some() && !is_matrix, "--cost-matrix", "is used by --loss matrix only"),
         (problem.positive.is_some() && !is_binary, "--positive", "belongs to the task binary"),
         (
+            validation.keep_best && is_hard,
+            "--keep-best",
+            "on the way to the hard margin's answer no weights separate the data; only the answer is kept",
+        ),
+        (
+            validation.folds.is_some() && is_hard,
+            "--folds",
+            "a part of the data may be separable where all of them are not; take --heldout with the hard margin",
+        ),
+        (
+            validation.folds.is_some() && args.solver.warm_start.is_some(),
+            "--warm-start",
+            "the model may have learned from the examples that --folds holds out",
+        ),
+        (
+            validation.folds.is_some() && args.checkpoint.checkpoint.is_some(),
+            "--checkpoint",
+            "cross-validation cannot be saved; find C with --folds first, then train with a checkpoint",
+        ),
+    ];
+    refuse(&rules, "")?;
+    // What `auto` stands for is known when the data are.
+    match args.solver.solver {
+        Some(name) if name != SolverName::Auto => check_solver(args, name, false),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses options that the solver, which is not `auto`, does not have.
+pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Result<()> {
+    let (problem, solver) = (&args.problem, &args.solver);
+    let is_hard = problem.penalty == Some(Penalty::Hard);
+    let (is_planes, is_n_slack) =
+        (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
+    let is_perceptron = name == SolverName::Perceptron;
+    let (no_c, no_bound) =
+        ("the perceptron has no C", "the perceptron knows no bound, hence no gap; take --max-passes");
+    let planes = "belongs to the solvers one-slack and group-slack";
+    let rules = [
+        (
             problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::FrankWolfe,
             "--penalty",
             "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack",
+        ),
+        (
+            problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::Bcfw,
+            "--penalty",
+            "bcfw needs a bounded dual, which only linear slack has; take dual-coordinate or n-slack",
+        ),
+        (
+            is_hard && name == SolverName::DualCoordinate,
+            "--penalty",
+            "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack",
         ),
         (solver.groups.is_some() && name != SolverName::GroupSlack, "--groups", "belongs to --solver group-slack"),
         (
@@ -54,9 +114,18 @@ pub(crate) fn check(args: &Args) -> Result<()> {
             "--batch",
             "--update own does not wait for a batch",
         ),
+        (
+            is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron),
+            "--penalty",
+            "subgradient and perceptron have no hard margin; take n-slack",
+        ),
+        (problem.c.is_some() && is_perceptron, "--c", no_c),
+        (problem.c_per_example.is_some() && is_perceptron, "--c-per-example", no_c),
+        (problem.c_path.is_some() && is_perceptron, "--c-path", no_c),
+        (problem.c_path_per_example.is_some() && is_perceptron, "--c-path-per-example", no_c),
+        (args.stopping.epsilon.is_some() && is_perceptron, "--epsilon", no_bound),
+        (args.stopping.relative_gap.is_some() && is_perceptron, "--relative-gap", no_bound),
     ];
-    match rules.iter().find(|rule| rule.0) {
-        Some((_, flag, why)) => Err(Failure::Usage(format!("{flag}: {why}"))),
-        None => Ok(()),
-    }
+    let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    refuse(&rules, &if is_auto { format!(" (--solver auto takes {word} here)") } else { String::new() })
 }

@@ -1,27 +1,28 @@
 //! What `train` prints at the end.
 
+use std::path::Path;
+
 use maxmargin::model::{Model, TaskKind};
 use maxmargin::problem::Penalty;
-use maxmargin::solver::{Certificate, Report, Status};
+use maxmargin::solver::folds::Validation;
+use maxmargin::solver::{Certificate, Status};
 use serde::Serialize;
 
+use crate::checkpoint::Saver;
 use crate::failure::{Result, print, print_json};
 use crate::memory;
-use crate::options::OutputOptions;
-use crate::text::{bytes, count, counted, duration, fields, labels, number};
-
-/// What training found, and what it took.
-pub(crate) struct Outcome<'r> {
-    pub(crate) report: &'r Report,
-    pub(crate) train_loss: f64,
-    pub(crate) seconds_reading: f64,
-}
+use crate::step::Step;
+use crate::text::{bytes, count, counted, duration, fields, labels, number, table};
+use crate::train::Args;
+use crate::training::Trained;
 
 /// The summary: its fields are the keys of the JSON object.
 #[derive(Debug, Serialize)]
-pub(crate) struct Summary<'r> {
+pub(crate) struct Summary<'t> {
     task: TaskKind,
-    solver: &'r str,
+    solver: &'t str,
+    /// Why this one; None where the user named it.
+    solver_reason: Option<&'t str>,
     status: Status,
     certificate: Certificate,
     examples: u64,
@@ -30,78 +31,180 @@ pub(crate) struct Summary<'r> {
     c: Option<f64>,
     epsilon: f64,
     primal: f64,
-    dual: f64,
-    gap: f64,
+    /// None where the certificate is: no bound is known.
+    dual: Option<f64>,
+    gap: Option<f64>,
     rounds: u64,
     passes: f64,
     oracle_calls: u64,
     cache_hits: u64,
     working_set: usize,
     seconds_reading: f64,
+    /// Along a path these are sums.
     seconds_training: f64,
     seconds_oracle: f64,
     seconds_qp: f64,
     peak_rss_mb: Option<f64>,
     train_loss: f64,
+    heldout_loss: Option<f64>,
+    /// The least that was seen, on the way to this model or to another.
+    heldout_best: Option<f64>,
+    path: Option<Vec<Rung>>,
+    folds: Option<usize>,
+    cv: Option<&'t [Validation]>,
 }
 
-impl<'r> Summary<'r> {
-    pub(crate) fn new(model: &Model, outcome: &Outcome<'r>) -> Self {
-        let report = outcome.report;
+/// One C of a path.
+#[derive(Debug, Serialize)]
+struct Rung {
+    c: f64,
+    status: Status,
+    primal: f64,
+    dual: Option<f64>,
+    gap: Option<f64>,
+    passes: f64,
+    train_loss: f64,
+    heldout_loss: Option<f64>,
+    seconds: f64,
+}
+
+impl Rung {
+    fn of(step: &Step) -> Self {
+        Self {
+            c: step.c,
+            status: step.status,
+            primal: step.primal,
+            dual: bounded(step, step.dual),
+            gap: bounded(step, step.gap),
+            passes: step.passes,
+            train_loss: step.train_loss,
+            heldout_loss: step.heldout_loss(),
+            seconds: step.seconds_training,
+        }
+    }
+}
+
+/// A number that needs a bound.
+fn bounded(step: &Step, x: f64) -> Option<f64> {
+    (step.certificate != Certificate::None).then_some(x)
+}
+
+impl<'t> Summary<'t> {
+    pub(crate) fn new(model: &Model, trained: &'t Trained, seconds_reading: f64) -> Self {
+        let (step, steps) = (&trained.kept.step, &trained.steps);
+        let best = steps.iter().filter_map(|step| step.heldout).map(|heldout| heldout.best).reduce(f64::min);
         Self {
             task: model.task,
-            solver: report.solver,
-            status: report.status,
-            certificate: report.certificate,
+            solver: trained.solver,
+            solver_reason: trained.why,
+            status: step.status,
+            certificate: step.certificate,
             examples: model.summary.examples,
             dimension: model.weights.len(),
-            c: (model.formulation.penalty != Penalty::Hard).then_some(model.summary.c),
+            c: (model.formulation.penalty != Penalty::Hard).then_some(step.c),
             epsilon: model.summary.epsilon,
-            primal: report.primal,
-            dual: report.dual,
-            gap: report.gap,
-            rounds: report.rounds,
-            passes: report.passes,
-            oracle_calls: report.oracle_calls,
-            cache_hits: report.cache_hits,
-            working_set: report.working_set,
-            seconds_reading: outcome.seconds_reading,
-            seconds_training: report.seconds_training,
-            seconds_oracle: report.seconds_oracle,
-            seconds_qp: report.seconds_qp,
+            primal: step.primal,
+            dual: bounded(step, step.dual),
+            gap: bounded(step, step.gap),
+            rounds: step.rounds,
+            passes: step.passes,
+            oracle_calls: step.oracle_calls,
+            cache_hits: step.cache_hits,
+            working_set: step.working_set,
+            seconds_reading,
+            seconds_training: steps.iter().map(|step| step.seconds_training).sum(),
+            seconds_oracle: steps.iter().map(|step| step.seconds_oracle).sum(),
+            seconds_qp: steps.iter().map(|step| step.seconds_qp).sum(),
             peak_rss_mb: memory::peak_mb(),
-            train_loss: outcome.train_loss,
+            train_loss: step.train_loss,
+            heldout_loss: step.heldout_loss(),
+            heldout_best: best,
+            path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
+            folds: trained.folds,
+            cv: trained.validations.as_deref(),
         }
     }
 
-    pub(crate) fn print(&self, model: &Model, output: &OutputOptions) -> Result<()> {
-        if output.json {
+    pub(crate) fn print(&self, model: &Model, trained: &Trained, args: &Args) -> Result<()> {
+        if args.output.json {
             return print_json(self);
         }
         let shares = format!("{} oracle, {} QP", duration(self.seconds_oracle), duration(self.seconds_qp));
+        let reason = self.solver_reason.map_or(String::new(), |why| format!(" (auto: {why})"));
+        let work = format!("{}, {}", counted(self.rounds, "round"), passes(self.passes));
         let mut lines = vec![
             ("task", format!("{}, {}", self.task, classes(model))),
             ("examples", format!("{}, {}", count(self.examples), features(model))),
-            ("solver", format!("{}: {}, {}", self.solver, counted(self.rounds, "round"), passes(self.passes))),
-            ("status", status(self.status).to_owned()),
+            ("solver", format!("{}{reason}: {work}", self.solver)),
+        ];
+        lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
+        lines.extend([
+            ("status", status(self.status, self.certificate).to_owned()),
             ("objective", number(self.primal)),
             ("certificate", certificate(model)),
             ("train loss", format!("{} per example", number(self.train_loss))),
-            (
-                "time",
-                format!(
-                    "{} reading, {} training ({shares})",
-                    duration(self.seconds_reading),
-                    duration(self.seconds_training)
-                ),
-            ),
-        ];
-        if let Some(mb) = self.peak_rss_mb {
-            lines.push(("memory", format!("{} at most", bytes(1e6 * mb))));
-        }
-        lines.push(("model", output.model.display().to_string()));
-        print(&fields(&lines))
+        ]);
+        lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
+        let times = [self.seconds_reading, self.seconds_training].map(duration);
+        lines.push(("time", format!("{} reading, {} training ({shares})", times[0], times[1])));
+        lines.extend(self.peak_rss_mb.map(|mb| ("memory", format!("{} at most", bytes(1e6 * mb)))));
+        lines.push(("model", args.output.model.display().to_string()));
+        let checkpoint = trained.saver.as_ref().and_then(Saver::file).filter(|_| !trained.is_done());
+        lines.extend(checkpoint.map(|path| ("to go on", to_go_on(path))));
+        print(&[fields(&lines), self.path_table(), self.cv_table()].concat())
     }
+
+    /// C, and what it is for a single example.
+    fn in_words(&self, c: f64) -> String {
+        let is_best = self.cv.is_some_and(|cv| cv.len() > 1);
+        let how = if is_best { ", the best in cross-validation" } else { "" };
+        format!("{} ({} per example){how}", number(c), number(c / self.examples as f64))
+    }
+
+    fn heldout(&self, loss: f64, trained: &Trained, args: &Args) -> String {
+        let is_earlier = trained.kept.step.heldout.is_some_and(|heldout| heldout.is_earlier);
+        let what = match self.heldout_best {
+            _ if is_earlier => "the least seen; these weights are kept, not those of the end".to_owned(),
+            _ if args.validation.keep_best && self.path.is_some() => "the least of the path; this C is kept".to_owned(),
+            Some(best) if best < loss => format!("{} at best", number(best)),
+            _ => "the least seen".to_owned(),
+        };
+        format!("{} per example ({what})", number(loss))
+    }
+
+    fn path_table(&self) -> String {
+        let Some(path) = &self.path else { return String::new() };
+        let mut rows = vec![words(&["C", "per example", "objective", "gap", "passes", "train loss"])];
+        let has_heldout = self.heldout_loss.is_some();
+        rows[0].extend(has_heldout.then(|| "held-out loss".to_owned()));
+        rows[0].push("time".to_owned());
+        let n = self.examples as f64;
+        rows.extend(path.iter().map(|rung| {
+            let gap = rung.gap.map_or("-".to_owned(), number);
+            let mut row = [rung.c, rung.c / n, rung.primal].map(number).to_vec();
+            row.extend([gap, number(rung.passes.round()), number(rung.train_loss)]);
+            row.extend(rung.heldout_loss.map(number));
+            row.push(duration(rung.seconds));
+            row
+        }));
+        format!("\n{}", table(&rows))
+    }
+
+    fn cv_table(&self) -> String {
+        let Some(cv) = self.cv else { return String::new() };
+        let n = self.examples as f64;
+        let mut rows = vec![words(&["C", "per example", "loss", "standard error"])];
+        rows.extend(cv.iter().map(|v| [v.c, v.c / n, v.loss, v.standard_error].map(number).to_vec()));
+        format!("\ncross-validation, {} folds\n{}", self.folds.unwrap_or(0), table(&rows))
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn to_go_on(checkpoint: &Path) -> String {
+    format!("the same command with --resume (checkpoint {})", checkpoint.display())
 }
 
 pub(crate) fn classes(model: &Model) -> String {
@@ -121,8 +224,9 @@ pub(crate) fn passes(passes: f64) -> String {
     )
 }
 
-pub(crate) fn status(status: Status) -> &'static str {
+pub(crate) fn status(status: Status, certificate: Certificate) -> &'static str {
     match status {
+        Status::MaxPasses if certificate == Certificate::None => "has made its passes",
         Status::Converged => "converged",
         Status::MaxPasses => "stopped by --max-passes before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
@@ -143,6 +247,6 @@ pub(crate) fn certificate(model: &Model) -> String {
     match training.certificate {
         Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
         Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
-        Certificate::None => "none".to_owned(),
+        Certificate::None => "none: this solver knows no lower bound".to_owned(),
     }
 }

@@ -1,31 +1,28 @@
 //! `maxmargin train`
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use maxmargin::data::output::Output;
 use maxmargin::model::Model;
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, Penalty, Problem};
-use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
-use maxmargin::solver::frank_wolfe::FrankWolfe;
-use maxmargin::solver::n_slack::{NSlack, Update};
-use maxmargin::solver::{Progress, Settings, Solution, Solver, Status, Stop};
-use maxmargin::sparse::SparseView;
-use maxmargin::task::Task;
+use maxmargin::problem::Formulation;
+use maxmargin::solver::{Settings, Status, Stop};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::Multiclass;
 use maxmargin::weights::Weights;
 use maxmargin::{Error, model};
 
+use crate::checkpoint::Identity;
 use crate::dataset::{self, Data};
 use crate::failure::{Failure, Result};
+use crate::heldout::{self, HeldoutData};
 use crate::log::Log;
 use crate::options::{
-    self, OutputOptions, ProblemOptions, SolverName, SolverOptions, StoppingOptions, Switch, UpdateName,
+    self, CheckpointOptions, OutputOptions, ProblemOptions, SolverOptions, StoppingOptions, ValidationOptions,
 };
-use crate::summary::{Outcome, Summary};
+use crate::summary::Summary;
+use crate::training::{Trained, Training};
 use crate::{interrupt, paths, refusals};
 
 #[derive(Debug, clap::Args)]
@@ -44,6 +41,10 @@ pub(crate) struct Args {
     pub(crate) solver: SolverOptions,
     #[command(flatten)]
     pub(crate) stopping: StoppingOptions,
+    #[command(flatten)]
+    pub(crate) validation: ValidationOptions,
+    #[command(flatten)]
+    pub(crate) checkpoint: CheckpointOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -52,12 +53,14 @@ Examples:
   maxmargin train multiclass covtype.gz -m cov.mm --epsilon 0.001 --log rounds.jsonl
   maxmargin train binary digits.dat -m seven.mm --positive 7 --class-weight balanced
   maxmargin train multiclass stars.dat -m stars.mm --loss absolute --rescaling slack
+  maxmargin train binary a9a -m a9a.mm --heldout a9a.t --c-path auto --keep-best
+  maxmargin train binary big.gz -m big.mm --checkpoint big.state --resume
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args, mut identity: Identity) -> Result<()> {
     refusals::check(args)?;
-    // Before Ctrl-C is caught: its handler ends the program and would leave the trial file of this check behind.
+    // Before Ctrl-C is caught: its handler ends the program and would leave the trial files of this check behind.
     check_files(args)?;
     interrupt::watch(args.output.quiet);
     let mut log = args.output.log.as_deref().map(Log::open).transpose()?;
@@ -69,57 +72,88 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut data = dataset::read(args, start.as_ref(), &display, &pool)?;
     dataset::check_memory(args, &data)?;
     let start = start.map(|model| dataset::fitted(&model, args, &data)).transpose()?;
-    if let Some(bias) = args.problem.bias {
+    let bias = args.problem.bias;
+    let heldout = args.validation.heldout.as_deref().map(|path| heldout::read(path, &data, bias, &pool)).transpose()?;
+    if let Some(bias) = bias {
         data.examples.matrix = data.examples.matrix.with_constant(bias);
     }
+    identity.checksums = checksums(&data, heldout.as_ref(), start.as_ref());
     let seconds_reading = began.elapsed().as_secs_f64();
 
     if let Some(log) = &mut log {
-        log.begin()?;
+        log.begin(args.checkpoint.resume)?;
     }
-    interrupt::training_begins();
-    display.training();
-    let mut watch = |progress: &Progress| {
-        display.round(progress);
-        // Rounds on a sample, for a start, say nothing of the problem itself.
-        if let Some(log) = log.as_mut().filter(|_| progress.round > 0) {
-            log.add(progress);
-        }
-        if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
     let columns = data.examples.matrix.columns();
-    let training = Training { args, data: &data, settings: settings(args, start), pool: &pool };
-    let (solution, train_loss) = match args.task {
-        options::Task::Binary => training.solve(&Binary::new(columns), &mut watch),
+    let formulation = formulation(args, data.examples.len());
+    let training = Training {
+        args,
+        data: &data,
+        heldout: heldout.as_ref(),
+        formulation,
+        settings: settings(args, start),
+        pool: &pool,
+        display: &display,
+        identity,
+    };
+    let trained = match args.task {
+        options::Task::Binary => training.run(&Binary::new(columns), log)?,
         options::Task::Multiclass => {
             let costs = data.loss.costs(&data.classes.words)?;
-            training.solve(&Multiclass::new(columns, costs), &mut watch)
+            training.run(&Multiclass::new(columns, costs), log)?
         }
-    }
-    .map_err(|error| with_line(error, args, &data))?;
+    };
     drop(display);
 
-    let outcome = Outcome { report: &solution.report, train_loss, seconds_reading };
-    let formulation = formulation(args, data.examples.len());
-    let model = model_of(args, data, formulation, &outcome, solution.weights.clone())?;
+    let model = model_of(args, data, formulation, &trained)?;
     model.save(&args.output.model).map_err(|error| unsaved(error, args))?;
-    Summary::new(&model, &outcome).print(&model, &args.output)
+    if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
+        saver.remove();
+    }
+    Summary::new(&model, &trained, seconds_reading).print(&model, &trained, args)
+}
+
+/// What training depends on beside the options.
+fn checksums(data: &Data, heldout: Option<&HeldoutData>, start: Option<&Weights>) -> Vec<(String, u32)> {
+    let bits = |w: &Weights| w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
+    let mut checksums = vec![
+        ("the training file", data.examples.checksum),
+        // f64 is printed so that no bit is lost.
+        ("the cost matrix", crc32fast::hash(format!("{:?}", data.loss).as_bytes())),
+    ];
+    checksums.extend(heldout.map(|heldout| ("the held-out file", heldout.checksum)));
+    checksums.extend(start.map(|w| ("the model to start from", crc32fast::hash(&bits(w)))));
+    checksums.into_iter().map(|(name, checksum)| (name.to_owned(), checksum)).collect()
 }
 
 /// Fails now rather than after hours: can the model be written, and does nothing overwrite anything?
 fn check_files(args: &Args) -> Result<()> {
-    let sources =
-        [("the training file", Some(args.input.as_path())), ("the cost matrix", args.problem.cost_matrix.as_deref())];
-    let model = &args.output.model;
-    paths::refuse_overwriting("--model", model, &sources)?;
-    if let Some(log) = &args.output.log {
+    let (output, checkpoint) = (&args.output, args.checkpoint.checkpoint.as_deref());
+    let sources = [
+        ("the training file", Some(args.input.as_path())),
+        ("the cost matrix", args.problem.cost_matrix.as_deref()),
+        ("the held-out file", args.validation.heldout.as_deref()),
+    ];
+    let start = ("the model to start from", args.solver.warm_start.as_deref());
+    paths::refuse_overwriting("--model", &output.model, &sources)?;
+    if let Some(log) = &output.log {
         paths::refuse_overwriting("--log", log, &sources)?;
-        let models =
-            [("the model", Some(model.as_path())), ("the model to start from", args.solver.warm_start.as_deref())];
-        paths::refuse_overwriting("--log", log, &models)?;
+        paths::refuse_overwriting("--log", log, &[("the model", Some(&output.model)), start])?;
     }
-    // Makes the temporary file and removes it again.
-    drop(Output::create(model)?);
+    if let Some(checkpoint) = checkpoint {
+        let others = [("the model", Some(output.model.as_path())), start, ("the log", output.log.as_deref())];
+        paths::refuse_overwriting("--checkpoint", checkpoint, &[&sources[..], &others].concat())?;
+        if checkpoint.exists() && !args.checkpoint.resume {
+            let what = "go on from it with --resume, or remove it";
+            return Err(Failure::Usage(format!("--checkpoint: {} is there already; {what}", checkpoint.display())));
+        }
+    }
+    if args.input.as_os_str() == "-" && args.validation.heldout.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Failure::Usage("--heldout: standard input has the training examples".to_owned()));
+    }
+    // Makes the temporary files and removes them again.
+    for path in [Some(output.model.as_path()), checkpoint].into_iter().flatten() {
+        drop(Output::create(path)?);
+    }
     Ok(())
 }
 
@@ -146,83 +180,17 @@ fn settings(args: &Args, warm_start: Option<Weights>) -> Settings {
     }
 }
 
-struct Training<'t> {
-    args: &'t Args,
-    data: &'t Data,
-    settings: Settings,
-    pool: &'t Pool,
-}
-
-impl Training<'_> {
-    fn solve<T>(
-        &self,
-        task: &T,
-        watch: &mut impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> maxmargin::Result<(Solution, f64)>
-    where
-        T: for<'a> Task<Input<'a> = SparseView<'a>, Output = u32>,
-    {
-        let (data, options) = (self.data, &self.args.solver);
-        let rows = data.examples.matrix.views();
-        let formulation = formulation(self.args, rows.len());
-        let problem = Problem::new(task, &rows, &data.classes.outputs, data.weights.as_deref(), formulation)?;
-        let planes = || {
-            let default = CuttingPlane::default();
-            CuttingPlane {
-                groups: options.groups.unwrap_or(1),
-                cache: options.cache,
-                placement: match options.line_search {
-                    Some(Switch::Off) => Placement::QpPoint,
-                    Some(Switch::On) | None => Placement::LineSearch,
-                },
-                max_cuts: options.max_cuts.unwrap_or(default.max_cuts.max(10 * options.groups.unwrap_or(1))),
-                ..default
-            }
-        };
-        let solution = match options.name(self.args.problem.penalty) {
-            SolverName::OneSlack | SolverName::GroupSlack => planes().solve(&problem, &self.settings, watch),
-            SolverName::NSlack => {
-                let update = match (options.update, options.batch) {
-                    (Some(UpdateName::Own), _) => Update::OwnCuts,
-                    (_, Some(batch)) => Update::Batch(batch),
-                    _ => NSlack::default().update,
-                };
-                NSlack { update, ..NSlack::default() }.solve(&problem, &self.settings, watch)
-            }
-            SolverName::FrankWolfe => FrankWolfe.solve(&problem, &self.settings, watch),
-        }?;
-        let train_loss = problem.train_loss(&solution.weights, self.pool)?;
-        Ok((solution, train_loss))
-    }
-}
-
-/// An example is better found by its line.
-fn with_line(error: Error, args: &Args, data: &Data) -> Failure {
-    match error {
-        Error::Data { example, what } => {
-            Failure::Data(format!("{}:{}: {what}", args.input.display(), data.examples.line(example)))
-        }
-        other => other.into(),
-    }
-}
-
-fn model_of(
-    args: &Args,
-    data: Data,
-    formulation: Formulation,
-    outcome: &Outcome<'_>,
-    weights: Weights,
-) -> Result<Model> {
-    let report = outcome.report;
-    if report.status == Status::Infeasible {
+fn model_of(args: &Args, data: Data, formulation: Formulation, trained: &Trained) -> Result<Model> {
+    let step = &trained.kept.step;
+    if step.status == Status::Infeasible {
         let what = "the data cannot be separated without slack; use --penalty linear (no model was written)";
         return Err(Failure::Data(format!("{}: {what}", args.input.display())));
     }
-    if report.primal.is_infinite() {
+    if step.primal.is_infinite() {
         let what = "stopped before any w was found that separates the data; no model was written";
         return Err(Failure::Data(what.to_owned()));
     }
-    let scale = if formulation.penalty == Penalty::Hard { report.primal } else { formulation.c };
+    let formulation = Formulation { c: step.c, ..formulation };
     Ok(Model {
         task: args.task.into(),
         labels: data.classes.words,
@@ -232,20 +200,20 @@ fn model_of(
         formulation,
         data_checksum: data.examples.checksum,
         summary: model::Summary {
-            solver: report.solver.to_owned(),
-            status: report.status,
-            certificate: report.certificate,
+            solver: trained.solver.to_owned(),
+            status: step.status,
+            certificate: step.certificate,
             examples: data.examples.len() as u64,
-            c: formulation.c,
-            epsilon: report.target / scale,
-            primal: report.primal,
-            dual: report.dual,
-            gap: report.gap,
-            rounds: report.rounds,
-            passes: report.passes,
-            train_loss: outcome.train_loss,
+            c: step.c,
+            epsilon: step.epsilon(&formulation),
+            primal: step.primal,
+            dual: step.dual,
+            gap: step.gap,
+            rounds: step.rounds,
+            passes: step.passes,
+            train_loss: step.train_loss,
         },
-        weights,
+        weights: trained.kept.weights.clone(),
     })
 }
 

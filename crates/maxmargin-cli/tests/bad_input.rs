@@ -104,7 +104,7 @@ fn what_is_no_number_of_its_kind_is_bad_usage() {
         folder.run(&format!("train binary b.dat -m b.mm {options}")).bad(2, &["invalid value", "must be"]);
     }
     folder.run("train binary b.dat -m b.mm --solver group-slack --groups 400").bad(2, &["--groups: must be between 1"]);
-    folder.run("train binary b.dat -m b.mm --max-cuts 2").bad(2, &["--max-cuts: must be at least"]);
+    folder.run("train binary b.dat -m b.mm --solver one-slack --max-cuts 2").bad(2, &["--max-cuts: must be at least"]);
     folder.run("generate binary --examples 0").bad(2, &["--examples: must be at least 1"]);
     folder.run("generate binary --examples 9 --noise 1.5").bad(2, &["--noise: 1.5 is not a probability"]);
     folder.holds_only(&["b.dat", "m.dat"]);

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use common::{Folder, keys, number};
 
-const SUMMARY: [&str; 22] = [
+const SUMMARY: [&str; 28] = [
     "task",
     "solver",
     "status",
@@ -29,6 +29,12 @@ const SUMMARY: [&str; 22] = [
     "seconds_qp",
     "peak_rss_mb",
     "train_loss",
+    "solver_reason",
+    "heldout_loss",
+    "heldout_best",
+    "path",
+    "folds",
+    "cv",
 ];
 
 fn sorted<'k>(keys: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
@@ -46,7 +52,7 @@ fn help_and_version_say_what_there_is() {
     }
     assert!(folder.run("--version").good().starts_with("maxmargin 0."));
     let help = folder.run("train --help").good();
-    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: one-slack"] {
+    for word in ["Problem:", "Solver:", "Stopping:", "Output:", "Examples:", "[default: auto"] {
         assert!(help.contains(word), "{word}");
     }
     assert_eq!(folder.run("").code, Some(2));
@@ -59,7 +65,7 @@ fn the_summary_has_the_agreed_keys() {
         let summary = folder.run(&format!("train {task} {file} -m {task}.mm --json")).json();
         assert_eq!(sorted(keys(&summary)), sorted(SUMMARY));
         assert_eq!(summary["task"], task);
-        assert_eq!(summary["solver"], "one-slack");
+        assert_eq!(summary["solver"], "dual-coordinate");
         assert_eq!(summary["status"], "converged");
         assert_eq!(summary["certificate"], "exact");
         assert_eq!(number(&summary, "examples"), examples);
@@ -77,11 +83,17 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
     let folder = Folder::with_data();
     for rescaling in ["margin", "slack"] {
         for penalty in ["linear", "quadratic"] {
-            let mut solvers =
-                vec!["one-slack", "group-slack --groups 7", "n-slack", "n-slack --update own", "n-slack --batch 10"];
+            let mut solvers = vec![
+                "one-slack",
+                "group-slack --groups 7",
+                "n-slack",
+                "dual-coordinate",
+                "n-slack --update own",
+                "n-slack --batch 10",
+            ];
             solvers.extend(["one-slack --cache 3", "one-slack --cache off --line-search off"]);
             if penalty == "linear" {
-                solvers.push("frank-wolfe --relative-gap 0.05");
+                solvers.extend(["bcfw", "frank-wolfe --relative-gap 0.05", "subgradient --relative-gap 0.05"]);
             }
             let found: Vec<(f64, f64)> = solvers
                 .iter()
@@ -102,6 +114,19 @@ fn every_solver_penalty_and_rescaling_finds_one_optimum() {
             assert!(dual <= primal * (1.0 + 1e-9), "{found:?}");
         }
     }
+}
+
+#[test]
+fn a_solver_without_a_bound_says_so() {
+    let folder = Folder::with_data();
+    let words = "train multiclass m.dat -m m.mm --solver perceptron --max-passes 3";
+    assert!(folder.run(words).good().contains("certificate  none: "));
+    let summary = folder.run(&format!("{words} --json")).json();
+    assert_eq!(summary["certificate"], "none");
+    assert!(summary["dual"].is_null() && summary["gap"].is_null());
+    assert!(number(&summary, "primal") > 0.0);
+    assert!(folder.run("inspect m.mm").good().contains("none: "));
+    folder.run("evaluate m.mm m.dat").good();
 }
 
 #[test]
@@ -167,9 +192,15 @@ fn inspect_shows_the_model() {
     folder.write("t.dat", "a 1:3 2:-1\nb 1:-3 2:1\na 1:2\nb 1:-2\n");
     folder.run("train multiclass t.dat -m t.mm --bias 2 -c 7").good();
     let text = folder.run("inspect t.mm --top 1").good();
-    for word in
-        ["multiclass, 2 classes: a b", "C = 7", "constant one of 2", "one-slack", "INDEX:WEIGHT", "a  1:+", "b  1:-"]
-    {
+    for word in [
+        "multiclass, 2 classes: a b",
+        "C = 7",
+        "constant one of 2",
+        "dual-coordinate",
+        "INDEX:WEIGHT",
+        "a  1:+",
+        "b  1:-",
+    ] {
         assert!(text.contains(word), "{word} in\n{text}");
     }
     let contents = folder.run("inspect t.mm --top 3 --json").json();
@@ -294,7 +325,9 @@ fn early_stops_are_said_and_saved() {
         ("--max-passes 2", "max-passes", "stopped by --max-passes"),
         ("--max-seconds 1e-9", "max-seconds", "stopped by --max-seconds"),
     ] {
-        for solver in ["one-slack", "group-slack --groups 2", "n-slack", "frank-wolfe"] {
+        for solver in
+            ["one-slack", "group-slack --groups 2", "n-slack", "dual-coordinate", "bcfw", "subgradient", "frank-wolfe"]
+        {
             let train = format!("train multiclass m.dat -m m.mm -e 1e-9 --solver {solver} {options}");
             assert_eq!(folder.run(&format!("{train} --json")).json()["status"], status, "{solver}");
             assert!(folder.run(&train).good().contains(words));
@@ -311,7 +344,7 @@ fn the_log_has_a_line_for_each_round() {
     let log = folder.text("log.jsonl");
     assert_eq!(log.lines().count() as f64, number(&summary, "rounds"));
     let mut wanted = vec!["round", "seconds", "passes", "oracle_calls", "cache_hits", "primal", "dual", "gap"];
-    wanted.push("working_set");
+    wanted.extend(["working_set", "c", "heldout"]);
     for line in log.lines() {
         assert_eq!(sorted(keys(&serde_json::from_str(line).unwrap())), sorted(wanted.clone()));
     }

@@ -33,6 +33,40 @@ fn options_without_effect_are_refused() {
         ("--batch 10", "--batch: "),
         ("-c 1 --c-per-example 1", "cannot be used with"),
         ("-e 1 --relative-gap 1", "cannot be used with"),
+        ("--cache 3", "--cache: belongs to the solvers one-slack and group-slack (--solver auto takes dual-coordinate"),
+        ("--solver auto --max-cuts 9", "(--solver auto takes dual-coordinate here)"),
+        ("--penalty hard --max-cuts 9", "(--solver auto takes n-slack here)"),
+        ("--solver bcfw --penalty quadratic", "--penalty: "),
+        ("--solver bcfw --cache 3", "--cache: "),
+        ("--solver dual-coordinate --penalty hard", "--penalty: "),
+        ("--solver dual-coordinate --batch 3", "--batch: "),
+        ("--solver perceptron -c 1", "--c: "),
+        ("--solver perceptron --c-path 1,2", "--c-path: "),
+        ("--solver perceptron -e 1", "--epsilon: "),
+        ("--solver perceptron --relative-gap 0.1", "--relative-gap: "),
+        ("--solver perceptron --penalty hard", "--penalty: "),
+        ("--solver subgradient --penalty hard", "--penalty: "),
+        ("--c 1 --c-path 1,2", "cannot be used with"),
+        ("--c-per-example 1 --c-path 1,2", "cannot be used with"),
+        ("--c-path 1,2 --c-path-per-example 1,2", "cannot be used with"),
+        ("--c-path 1,1.0", "has 1 twice"),
+        ("--c-path 1,-2", "must be positive"),
+        ("--c-path-per-example auto", "must be a number"),
+        ("--penalty hard --c-path 1,2", "--c-path: "),
+        ("--penalty hard --c-path-per-example 1,2", "--c-path-per-example: "),
+        ("--penalty hard --keep-best --heldout m.dat", "--keep-best: "),
+        ("--penalty hard --folds 3", "--folds: "),
+        ("--keep-best", "--heldout"),
+        ("--folds 1", "must be a whole number from 2"),
+        ("--folds 401", "--folds: must be from 2 to the number of examples"),
+        ("--folds 3 --heldout m.dat", "cannot be used with"),
+        ("--folds 3 --warm-start m.mm", "--warm-start: "),
+        ("--folds 3 --checkpoint c", "--checkpoint: "),
+        ("--resume", "--checkpoint"),
+        ("--checkpoint-every 3", "--checkpoint"),
+        ("--checkpoint m.dat --solver one-slack", "--checkpoint: m.dat is the training file"),
+        ("--checkpoint m.mm --solver one-slack", "--checkpoint: m.mm is the model"),
+        ("--checkpoint b.dat --solver one-slack", "--checkpoint: b.dat is there already"),
     ] {
         folder.run(&format!("train multiclass m.dat -m m.mm {options}")).bad(2, &[flag]);
     }
@@ -46,10 +80,9 @@ fn options_without_effect_are_refused() {
 #[test]
 fn options_of_later_releases_do_not_exist() {
     let folder = Folder::with_data();
-    for option in ["--kernel rbf", "--low-rank 3", "--sample-size 3", "--heldout b.dat", "--report r.html", "--resume"]
-    {
+    for option in ["--kernel rbf", "--low-rank 3", "--sample-size 3", "--report r.html"] {
         folder.run(&format!("train binary b.dat -m b.mm {option}")).bad(2, &["unexpected argument"]);
     }
-    folder.run("train binary b.dat -m b.mm --solver auto").bad(2, &["invalid value 'auto'"]);
+    folder.run("train binary b.dat -m b.mm --solver gdmm").bad(2, &["invalid value 'gdmm'"]);
     folder.run("train tag b.dat -m b.mm").bad(2, &["invalid value 'tag'"]);
 }

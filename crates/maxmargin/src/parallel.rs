@@ -44,14 +44,12 @@ impl Pool {
 
     /// `f` on every item in place, with its number. Of several errors the one of the first item is returned. Allocates
     /// nothing on one thread.
-    pub fn each<I: Send>(
-        &self,
-        items: &mut [I],
-        f: impl Fn(usize, &mut I) -> Result<()> + Sync + Send,
-    ) -> Result<()> {
+    pub fn each<I: Send>(&self, items: &mut [I], f: impl Fn(usize, &mut I) -> Result<()> + Sync + Send) -> Result<()> {
         match &self.pool {
             Some(pool) => pool
-                .install(|| items.par_iter_mut().with_max_len(1).enumerate().find_map_first(|(at, item)| f(at, item).err()))
+                .install(|| {
+                    items.par_iter_mut().with_max_len(1).enumerate().find_map_first(|(at, item)| f(at, item).err())
+                })
                 .map_or(Ok(()), Err),
             None => items.iter_mut().enumerate().try_for_each(|(at, item)| f(at, item)),
         }

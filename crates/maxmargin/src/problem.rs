@@ -16,7 +16,7 @@
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::parallel::{Pool, ranges};
-use crate::sparse::dot;
+use crate::sparse::{dot, prefetch};
 use crate::task::{Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
@@ -108,6 +108,8 @@ pub struct Problem<'a, T: Task> {
     formulation: Formulation,
     /// One example in `step` counts; 1 but for a sample.
     step: usize,
+    /// The examples that count; None: all.
+    chosen: Option<&'a [u32]>,
 }
 
 impl<'a, T: Task> Problem<'a, T> {
@@ -154,7 +156,7 @@ impl<'a, T: Task> Problem<'a, T> {
         for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
-        let problem = Self { task, inputs, outputs, weights, formulation, step: 1 };
+        let problem = Self { task, inputs, outputs, weights, formulation, step: 1, chosen: None };
         if problem.max_loss() > LARGEST {
             let rule = format!("makes the largest loss {:e}; at most {LARGEST:e} can be handled", problem.max_loss());
             return Err(Error::setting("loss-scale", rule));
@@ -167,7 +169,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Number of examples n.
     pub fn len(&self) -> usize {
-        self.inputs.len().div_ceil(self.step)
+        self.chosen.map_or(self.inputs.len(), <[u32]>::len).div_ceil(self.step)
     }
 
     /// The same problem on every `step`-th example only, with the same C on the mean of fewer slacks: its solution is
@@ -179,6 +181,35 @@ impl<'a, T: Task> Problem<'a, T> {
     pub fn every(&self, step: usize) -> Self {
         assert!(step > 0, "a step of at least 1");
         Self { step: self.step * step, ..*self }
+    }
+
+    /// The same problem on these examples only, by their numbers here. C is what a single example weighs times their number,
+    /// so that this weight stays what it was.
+    ///
+    /// # Panics
+    /// If there are none, one is not an example, or this is a part of a problem itself.
+    #[must_use]
+    pub fn only(&self, chosen: &'a [u32]) -> Self {
+        assert!(self.chosen.is_none() && self.step == 1, "a part of the whole");
+        assert!(!chosen.is_empty() && chosen.iter().all(|&i| (i as usize) < self.len()), "examples of the problem");
+        let c = self.formulation.c * chosen.len() as f64 / self.len() as f64;
+        Self { chosen: Some(chosen), ..self.with_c(c) }
+    }
+
+    /// The same problem with another C.
+    ///
+    /// # Panics
+    /// If `c` is not positive and finite.
+    #[must_use]
+    pub fn with_c(&self, c: f64) -> Self {
+        assert!(c > 0.0 && c.is_finite(), "C = {c} is not positive and finite");
+        Self { formulation: Formulation { c, ..self.formulation }, ..*self }
+    }
+
+    /// Where example i stands among the inputs.
+    fn place(&self, i: usize) -> usize {
+        let at = i * self.step;
+        self.chosen.map_or(at, |chosen| chosen[at] as usize)
     }
 
     /// Never true: a problem has at least one example.
@@ -198,17 +229,23 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Input of example i.
     pub fn input(&self, i: usize) -> T::Input<'a> {
-        self.inputs[i * self.step]
+        self.inputs[self.place(i)]
+    }
+
+    /// Hints that example i will be read soon.
+    pub(crate) fn prefetch(&self, i: usize) {
+        prefetch(&self.inputs[self.place(i)]);
+        prefetch(&self.outputs[self.place(i)]);
     }
 
     /// Correct output of example i.
     pub fn truth(&self, i: usize) -> &'a T::Output {
-        &self.outputs[i * self.step]
+        &self.outputs[self.place(i)]
     }
 
     /// c_i, the weight of example i.
     pub fn weight(&self, i: usize) -> f64 {
-        self.weights.map_or(1.0, |c| c[i * self.step])
+        self.weights.map_or(1.0, |c| c[self.place(i)])
     }
 
     /// C and the choices.
@@ -282,7 +319,9 @@ impl<'a, T: Task> Problem<'a, T> {
             scores.resize(listed.count(), 0.0);
             listed.scores(w, x, scores);
             if scale != 1.0 {
-                scores.iter_mut().for_each(|score| *score *= scale);
+                for score in scores.iter_mut() {
+                    *score *= scale;
+                }
             }
             self.turn_into_violations(i, listed, scores);
             let best = first_max(scores);

@@ -19,6 +19,7 @@ mod saved;
 mod smo;
 
 pub use cut::Cut;
+pub(crate) use factor::Factor;
 pub(crate) use saved::LARGEST;
 
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Result;
 use crate::features::{Block, Score, Sink};
+use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
@@ -107,6 +108,30 @@ pub trait Listed<T: Task>: Sync {
     fn scores(&self, w: &Weights, x: T::Input<'_>, scores: &mut [f64]);
     /// The losses of all outputs against this truth.
     fn losses(&self, truth: &T::Output) -> &[f64];
+
+    /// How the outputs are made of one input vector, where they are: what steps over all outputs of an example at once
+    /// need to know.
+    fn stacked(&self) -> Option<&dyn Stacked<T>> {
+        None
+    }
+}
+
+/// A list of outputs that all place the same input vector, `phi(x)`, in slots of one block.
+pub trait Stacked<T: Task>: Sync {
+    /// `phi(x)`
+    fn phi<'a>(&self, x: T::Input<'a>) -> SparseView<'a>;
+
+    /// Where the outputs place it.
+    fn places(&self) -> Places;
+}
+
+/// Where the outputs of a list place their input vector phi.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// Two outputs in a block of width 1: `-1/2 phi` is the first, `+1/2 phi` the second.
+    Signs(Block),
+    /// Output k is phi in slot k.
+    Slots(Block),
 }
 
 /// Place of the largest value. Ties go to the earlier one, so that runs agree.

@@ -29,7 +29,8 @@ const ROUNDING: f64 = 1e-9;
 /// Checks the laws of [`Task`] on these examples, with weights drawn at random:
 ///
 /// - the blocks do not overlap, and every part lies within a block of the task;
-/// - every example passes [`Task::check`];
+/// - every example passes [`Task::check`], and so does every output that the argmax gives, which is the same after it was
+///   saved and read;
 /// - the score of an output is the inner product of w with its features;
 /// - the loss is finite, not negative, zero on the truth, and at most [`Task::max_loss`];
 /// - the argmax, with and without a loss term, is no worse than the truth and than the argmaxes of all other weights and
@@ -145,6 +146,7 @@ impl<T: Task> Example<'_, '_, T> {
             self.check_listed(listed, weights)?;
         }
         for y in &self.outputs {
+            self.check_saved(y)?;
             self.check_loss(y)?;
             self.check_features(y, weights)?;
         }
@@ -168,6 +170,17 @@ impl<T: Task> Example<'_, '_, T> {
 
     fn score(&self, w: &Weights, y: &T::Output) -> std::result::Result<f64, String> {
         self.task.score(w, self.x, y).map_err(|e| format!("score: {e}"))
+    }
+
+    /// Training is saved with the outputs that it has met, and what is read again is checked.
+    fn check_saved(&self, y: &T::Output) -> Checked {
+        self.task.check(self.x, y).map_err(|what| format!("check: {what} (but {y:?} is an output of this task)"))?;
+        let bytes = postcard::to_stdvec(y).map_err(|e| format!("output: {y:?} cannot be saved: {e}"))?;
+        match postcard::from_bytes::<T::Output>(&bytes) {
+            Ok(read) if read == *y => Ok(()),
+            Ok(read) => Err(format!("output: {y:?} was saved, but {read:?} read again")),
+            Err(e) => Err(format!("output: {y:?} was saved, but cannot be read: {e}")),
+        }
     }
 
     fn check_loss(&self, y: &T::Output) -> Checked {
@@ -472,7 +485,7 @@ mod tests {
     fn every_fault_is_found_and_named() {
         let faults = [
             (Fault::BlocksOverlap, "blocks: "),
-            (Fault::CheckFails, "example 2: check: class 1 is not wanted"),
+            (Fault::CheckFails, "check: class 1 is not wanted"),
             (Fault::ForeignBlock, "example 1: features: "),
             (Fault::SlotOutside, "example 1: features: "),
             (Fault::RowOutside, "example 1: features: "),

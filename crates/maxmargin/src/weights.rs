@@ -15,6 +15,12 @@ impl From<Vec<f64>> for Weights {
     }
 }
 
+impl From<Weights> for Vec<f64> {
+    fn from(weights: Weights) -> Self {
+        weights.dense
+    }
+}
+
 impl Weights {
     /// `d` zeros.
     pub fn zeros(d: usize) -> Self {
@@ -47,7 +53,7 @@ impl Weights {
         debug_assert_eq!(scores.len(), block.width as usize);
         // Narrow blocks keep their sums in registers: about three times as fast on seven classes.
         match scores.len() {
-            1 => narrow::<1>(w, phi, scores),
+            1 => scores[0] = phi.dot(w),
             2 => narrow::<2>(w, phi, scores),
             3 => narrow::<3>(w, phi, scores),
             4 => narrow::<4>(w, phi, scores),
@@ -76,12 +82,28 @@ fn narrow<const K: usize>(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
     scores.copy_from_slice(&sums);
 }
 
+/// Some slots at a time, their sums in registers, over all entries of phi.
 fn wide(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
+    const TILE: usize = 8;
     let width = scores.len();
-    scores.fill(0.0);
+    let (tiles, rest) = scores.as_chunks_mut::<TILE>();
+    for (tile, scores) in tiles.iter_mut().enumerate() {
+        let mut sums = [0.0; TILE];
+        for (j, v) in phi.iter() {
+            let row: &[f64; TILE] = w[j as usize * width + tile * TILE..].first_chunk().expect("a tile of the row");
+            let v = f64::from(v);
+            for k in 0..TILE {
+                sums[k] += v * row[k];
+            }
+        }
+        *scores = sums;
+    }
+    rest.fill(0.0);
+    let start = width - rest.len();
     for (j, v) in phi.iter() {
-        let (v, start) = (f64::from(v), j as usize * width);
-        for (s, w) in scores.iter_mut().zip(&w[start..start + width]) {
+        let v = f64::from(v);
+        let row = &w[j as usize * width + start..][..rest.len()];
+        for (s, w) in rest.iter_mut().zip(row) {
             *s += v * w;
         }
     }

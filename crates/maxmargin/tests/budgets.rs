@@ -12,6 +12,7 @@ use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, OracleScratch, Problem};
 use maxmargin::qp::{Cut, Qp};
 use maxmargin::solver::cutting_plane::CuttingPlane;
+use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::n_slack::NSlack;
 use maxmargin::solver::{Progress, Report, Settings, Solution};
@@ -112,6 +113,7 @@ fn public_types_cross_threads() {
     crosses::<Cache<u32>>();
     crosses::<CuttingPlane>();
     crosses::<Cut>();
+    crosses::<DualCoordinate>();
     crosses::<Formulation>();
     crosses::<FrankWolfe>();
     crosses::<NSlack>();

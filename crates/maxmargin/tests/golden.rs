@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{certified, formulation, patience, to_gap, to_relative_gap};
+use common::{certified, dual_coordinates, formulation, has_coordinates, patience, to_gap, to_relative_gap};
 use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::{Solution, Status};
 use maxmargin::sparse::SparseMatrix;
@@ -12,7 +12,8 @@ use maxmargin::tasks::multiclass::{Costs, Multiclass};
 
 /// Every certified solver finds this value, and these weights.
 fn is_solved_by<T: Task>(problem: &Problem<'_, T>, value: f64, weights: &[f64]) {
-    for solver in certified(problem.len()) {
+    let coordinates = if has_coordinates(problem) { dual_coordinates().to_vec() } else { Vec::new() };
+    for solver in certified(problem.len()).into_iter().chain(coordinates) {
         let stop = if problem.formulation().penalty == Penalty::Hard { to_relative_gap(1e-9) } else { to_gap(1e-9) };
         let Solution { weights: found, report, .. } = solver.solve(problem, &stop, &mut patience());
         let context = format!("{solver:?} on {:?}: {report:?}", problem.formulation());

@@ -6,7 +6,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, formulation, formulations, n_slack, separable, to_relative_gap,
+    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
+    n_slack, separable, to_relative_gap,
 };
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Penalty, Problem, Rescaling};
@@ -19,7 +20,7 @@ use maxmargin::tasks::multiclass::Multiclass;
 
 const N: usize = 70;
 
-fn solvers(penalty: Penalty) -> Vec<Any> {
+fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
         cuts(1, Some(3), Placement::LineSearch),
@@ -29,12 +30,16 @@ fn solvers(penalty: Penalty) -> Vec<Any> {
         n_slack(Update::Batch(16)),
         n_slack(Update::OwnCuts),
     ];
+    let penalty = problem.formulation().penalty;
     if penalty != Penalty::Hard {
         all.push(Any::Subgradient);
     }
     if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
         all.extend(bcfws());
+    }
+    if has_coordinates(problem) {
+        all.extend(dual_coordinates());
     }
     all
 }
@@ -84,7 +89,7 @@ fn run<T: Task>(problem: &Problem<'_, T>, solver: &Any, threads: usize) -> (Vec<
 }
 
 fn same_bits_for_all_threads<T: Task>(problem: &Problem<'_, T>) {
-    for solver in solvers(problem.formulation().penalty) {
+    for solver in solvers(problem) {
         let (stream, solution) = run(problem, &solver, 1);
         for threads in [2, 5] {
             let (other_stream, other) = run(problem, &solver, threads);

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, bcfws, certified, formulation, optimum, patience, separable,
-    to_gap, to_relative_gap,
+    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, bcfws, certified, dual_coordinates, formulation,
+    has_coordinates, optimum, patience, separable, to_gap, to_relative_gap,
 };
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::{Certificate, Settings, Status};
@@ -54,6 +54,11 @@ fn faults<T: Exhaustive>(problem: &Problem<'_, T>) -> Vec<String> {
     if penalty == Penalty::Linear {
         faults.extend(verdict(problem, &Any::FrankWolfe, &to_gap(0.05), best));
         faults.extend(bcfws().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
+    }
+    if has_coordinates(problem) {
+        for settings in [settings, to_relative_gap(1e-8)] {
+            faults.extend(dual_coordinates().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
+        }
     }
     faults
 }
@@ -213,6 +218,9 @@ fn warm_starts_keep_the_bound_honest() {
             let start = draw.weights(problem.dimension(), scale);
             let settings = Settings { warm_start: Some(start), ..to_relative_gap(1e-3) };
             wrong.extend(certified(n).iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
+            if has_coordinates(&problem) {
+                wrong.extend(dual_coordinates().iter().filter_map(|s| verdict(&problem, s, &settings, best)));
+            }
             if f.penalty == Penalty::Linear {
                 wrong.extend(bcfws().iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
             }

@@ -434,3 +434,48 @@ fn a_flat_cut_is_filled_to_the_cap_at_once() {
     assert_eq!(qp.solve(0.1), Outcome::Solved);
     assert!(qp.value() > 0.496 * 6e5);
 }
+
+/// Saved between any two steps and read again, a QP goes on in the same bits.
+#[test]
+fn saved_and_read() {
+    let (d, pool) = (12, Pool::new(1).unwrap());
+    let mut state = 5;
+    let mut qp = Qp::new(d, vec![3.0, 1.0, f64::INFINITY]);
+    for round in 0..60 {
+        let mut read: Qp = postcard::from_bytes(&postcard::to_stdvec(&qp).unwrap()).unwrap();
+        let lhs: Vec<f64> = (0..d).map(|_| noise(&mut state)).collect();
+        // Some in f32, some in f64.
+        let cut = Cut::from_dense(&lhs, 1.0 + noise(&mut state), 10.0, f64::from(round % 2));
+        for qp in [&mut qp, &mut read] {
+            qp.push(round as usize % 3, cut.clone(), &pool);
+            let _ = qp.solve(1e-9 * (1.0 + qp.value()));
+            qp.drop_inactive(5);
+            qp.shrink_to(15);
+            if round == 40 {
+                qp.widen(20.0);
+                qp.set_caps(vec![1.0, 4.0, f64::INFINITY]);
+            }
+        }
+        assert_eq!((qp.alphas(), qp.cuts()), (read.alphas(), read.cuts()));
+        assert_eq!((qp.value().to_bits(), qp.gap().to_bits()), (read.value().to_bits(), read.gap().to_bits()));
+    }
+}
+
+/// Cuts that hold farther out hold less near by: the bound falls, a little, and the next solve has it right.
+#[test]
+fn a_wider_radius() {
+    let (d, pool) = (12, Pool::new(1).unwrap());
+    let mut state = 6;
+    let mut qp = Qp::new(d, vec![3.0]);
+    for _ in 0..20 {
+        let lhs: Vec<f64> = (0..d).map(|_| noise(&mut state)).collect();
+        qp.push(0, Cut::from_dense(&lhs, 1.0, 1.0, 1.0), &pool);
+    }
+    assert_eq!(qp.solve(1e-10), Outcome::Solved);
+    let value = qp.value();
+    qp.widen(0.5);
+    assert!((qp.value() - value).abs() < 1e-12);
+    qp.widen(1000.0);
+    assert!(qp.value() < value - 1e-5 && qp.value() > value - 1e-2, "{} after {value}", qp.value());
+    assert_eq!(qp.solve(1e-10), Outcome::Solved);
+}

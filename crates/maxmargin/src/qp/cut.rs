@@ -274,4 +274,27 @@ mod tests {
         // Nothing to round: f32 even for an unknown radius.
         assert_eq!(Cut::from_dense(&[0.5, 1.0], 1.0, f64::INFINITY, 0.0).bytes(), 8);
     }
+
+    /// Whoever satisfies the true cut satisfies the stored one, within the radius that was paid for.
+    #[test]
+    fn a_wider_radius_is_paid_for() {
+        let (a, b) = (vector(50, 1), vec![0.1; 50]);
+        let stored = |lhs: &[f64], radius| Cut::from_dense(lhs, 1.0, radius, 1.0);
+        let mut cut = stored(&a, 2.0);
+        cut.widen(1.0);
+        assert_eq!(cut, stored(&a, 2.0));
+        cut.widen(7.0);
+        assert!((cut.rhs() - stored(&a, 7.0).rhs()).abs() < 1e-15 && cut.rhs() < stored(&a, 2.0).rhs());
+
+        // A mean of cuts owes what its members do.
+        let (a2, b2, a7, b7) = (stored(&a, 2.0), stored(&b, 3.0), stored(&a, 7.0), stored(&b, 7.0));
+        let rhs = 0.5 * (a2.rhs() + b2.rhs());
+        let mut mean = Cut::mean(&a, rhs, [(&a2, 0.5), (&b2, 0.5)].into_iter());
+        mean.widen(7.0);
+        assert!(mean.rhs() < 0.5 * (a7.rhs() + b7.rhs()) + 1e-15 && mean.rhs() > rhs - 1e-4);
+
+        let mut exact = Cut::exact(&a, 1.0);
+        exact.widen(1e9);
+        assert_eq!(exact.rhs(), 1.0);
+    }
 }

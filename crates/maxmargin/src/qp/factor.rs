@@ -5,7 +5,7 @@ use crate::sparse::{axpy, dot};
 /// L of `M = L L'`, rows packed one after the other. Gaining or losing a variable costs O(n^2), not the
 /// O(n^3) of a new factor: that is what makes an active set affordable.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Factor {
+pub(crate) struct Factor {
     n: usize,
     entries: Vec<f64>,
     rotations: Vec<(f64, f64)>,
@@ -16,14 +16,14 @@ fn start(row: usize) -> usize {
 }
 
 impl Factor {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.n = 0;
         self.entries.clear();
     }
 
     /// Adds a variable: `column` holds its products with those before, `diagonal` with itself. What is left
     /// of the diagonal after elimination is kept at `floor` > 0 at least: M may be singular, L is not.
-    pub(super) fn append(&mut self, column: impl Iterator<Item = f64>, diagonal: f64, floor: f64) {
+    pub(crate) fn append(&mut self, column: impl Iterator<Item = f64>, diagonal: f64, floor: f64) {
         let at = self.entries.len();
         debug_assert_eq!(at, start(self.n));
         self.entries.extend(column);
@@ -58,7 +58,7 @@ impl Factor {
     }
 
     /// `x := M^-1 x`
-    pub(super) fn solve(&self, x: &mut [f64]) {
+    pub(crate) fn solve(&self, x: &mut [f64]) {
         debug_assert_eq!(x.len(), self.n);
         forward(&self.entries, x);
         for k in (0..self.n).rev() {

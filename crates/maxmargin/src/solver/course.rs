@@ -55,6 +55,8 @@ pub(super) struct SoFar {
     pub(super) done: bool,
     best: Weights,
     pub(super) primal: f64,
+    /// P of the best point is from an exact pass that was made for it.
+    verified: bool,
     /// Minus infinity: the solver has no bound.
     pub(super) dual: f64,
 }
@@ -74,6 +76,7 @@ impl SoFar {
             done: false,
             best: start,
             primal: f64::INFINITY,
+            verified: false,
             // w = 0 and no slack is below everything.
             dual: 0.0,
         }
@@ -163,6 +166,7 @@ impl<'o> Course<'o> {
         if growth.is_some() {
             let primal = self.offer_exact(problem, &so_far.best, pool)?;
             check(primal.is_finite(), "weights")?;
+            self.so_far.verified = true;
         } else {
             self.earlier = so_far.seconds;
             self.so_far = so_far;
@@ -196,7 +200,7 @@ impl<'o> Course<'o> {
     /// Takes note of a point whose P is known exactly.
     pub(super) fn offer(&mut self, w: &Weights, primal: f64) {
         if primal < self.so_far.primal {
-            self.so_far.primal = primal;
+            (self.so_far.primal, self.so_far.verified) = (primal, false);
             self.so_far.best.clone_from(w);
         }
     }
@@ -224,15 +228,19 @@ impl<'o> Course<'o> {
     /// Makes this point the answer, for a solver that does not go by P, and finds P there.
     pub(super) fn answer<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<()> {
         self.so_far.best.clone_from(w);
+        self.so_far.verified = false;
         self.verify(problem, pool)
     }
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
     pub(super) fn verify<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<()> {
+        if self.so_far.verified {
+            return Ok(());
+        }
         self.so_far.oracle_calls += self.examples as u64;
         let best = std::mem::take(&mut self.so_far.best);
         self.so_far.primal = self.in_oracle(|| problem.objective(&best, pool))?;
-        self.so_far.best = best;
+        (self.so_far.best, self.so_far.verified) = (best, true);
         Ok(())
     }
 
@@ -247,15 +255,14 @@ impl<'o> Course<'o> {
 
     /// The gap that stops training.
     pub(super) fn target(&self) -> f64 {
+        self.target_at(if self.so_far.primal.is_finite() { self.so_far.primal } else { self.so_far.dual })
+    }
+
+    /// The same, were P `primal`.
+    pub(super) fn target_at(&self, primal: f64) -> f64 {
         match self.stop {
             Stop::Gap(epsilon) if !self.hard => self.c * epsilon,
-            Stop::Gap(r) | Stop::RelativeGap(r) => {
-                if self.so_far.primal.is_finite() {
-                    r * self.so_far.primal
-                } else {
-                    r * self.so_far.dual
-                }
-            }
+            Stop::Gap(r) | Stop::RelativeGap(r) => r * primal,
         }
     }
 

@@ -194,9 +194,10 @@ struct Master {
     exact_gap: f64,
     /// Running mean of the steps of the line search.
     usual_step: f64,
-    /// The last exact round brought nothing.
+    /// The last exact round brought nothing, nor did many from the cache.
     stuck: bool,
-    /// Exact rounds since the gap last fell.
+    /// Rounds since the gap last fell, and the exact ones among them.
+    resting: u32,
     stalled: u32,
     tightening: Tightening,
 }
@@ -248,6 +249,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 exact_gap: f64::INFINITY,
                 usual_step: 0.0,
                 stuck: false,
+                resting: 0,
                 stalled: 0,
                 tightening: Tightening::default(),
             },
@@ -276,25 +278,27 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             course.bound(qp.value());
             (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
             self.master.exact_gap = course.gap();
-            (self.master.stuck, self.master.stalled, self.master.tightening) = (false, 0, Tightening::default());
+            (self.master.stuck, self.master.resting, self.master.stalled) = (false, 0, 0);
+            self.master.tightening = Tightening::default();
         } else {
             check(qp.caps() == caps, "the caps")?;
         }
+        self.settle(course)?;
         Ok(course.begin(self))
     }
 
     /// The round that begins at the starting point.
     fn first_round(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<Status>> {
         let exact = self.first_cut(course)?;
+        self.settle(course)?;
         Ok(course.end_round(exact, self))
     }
 
     /// The algorithm.
     fn rounds(&mut self, mut last: ControlFlow<Status>, course: &mut Course<'_>) -> Result<Status> {
         loop {
-            if let ControlFlow::Break(status) = last
-                && self.is_final(status, course)?
-            {
+            if let ControlFlow::Break(status) = last {
+                self.verify(course)?;
                 return Ok(status);
             }
             let before = course.gap();
@@ -312,31 +316,40 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 qp.drop_inactive(self.solver.idle_rounds);
             });
             let exact = self.round(course)?;
-            let Master { qp, stuck, stalled, .. } = &mut self.master;
+            let Master { qp, stuck, resting, stalled, .. } = &mut self.master;
             (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
             // In f64 the gap cannot fall for ever.
-            *stalled = if course.gap() < before { 0 } else { stalled.saturating_add(u32::from(exact.is_some())) };
-            *stuck = exact.is_some() && *stalled > 0;
+            (*resting, *stalled) = if course.gap() < before {
+                (0, 0)
+            } else {
+                (resting.saturating_add(1), stalled.saturating_add(u32::from(exact.is_some())))
+            };
+            *stuck = (exact.is_some() && *stalled > 0) || *resting >= STALLED_ROUNDS;
             course.so_far.stalled = *stalled >= STALLED_ROUNDS && outcome == Outcome::Stalled;
+            self.settle(course)?;
             last = course.end_round(exact, self);
         }
     }
 
-    /// P on the lines was carried along from round to round; the end is told by an exact pass. Where the gap turns out
-    /// larger than it seemed, the lines are computed anew and training goes on.
-    fn is_final(&mut self, status: Status, course: &mut Course<'_>) -> Result<bool> {
-        if !self.complete || self.is_hard() {
-            return Ok(true);
+    /// P on the lines was carried along from round to round: convergence is told by an exact pass. Where the gap turns
+    /// out larger than it seemed, the lines are computed anew and training goes on.
+    fn settle(&mut self, course: &mut Course<'_>) -> Result<()> {
+        if !course.converged() {
+            return Ok(());
         }
-        course.verify(self.problem, self.pool)?;
-        if status != Status::Converged || course.converged() {
-            return Ok(true);
+        self.verify(course)?;
+        if !course.converged() {
+            self.ahead.clone_from(&self.master.center);
+            course.in_oracle(|| self.look_ahead())?;
+            course.so_far.oracle_calls += self.problem.len() as u64;
+            self.each_part(|lines| lines.advance(1.0));
         }
-        self.ahead.clone_from(&self.master.center);
-        course.in_oracle(|| self.look_ahead())?;
-        course.so_far.oracle_calls += self.problem.len() as u64;
-        self.each_part(|lines| lines.advance(1.0));
-        Ok(false)
+        Ok(())
+    }
+
+    /// P of the best point by an exact pass, where it is not from one.
+    fn verify(&mut self, course: &mut Course<'_>) -> Result<()> {
+        if self.complete && !self.is_hard() { course.verify(self.problem, self.pool) } else { Ok(()) }
     }
 
     /// P and a cut at the starting point.

@@ -28,6 +28,35 @@ const FRONT: usize = MAGIC.len() + 4;
 const BACK: usize = 4;
 
 /// A saved state of training: [`Settings::resume`](super::Settings::resume) goes on from it.
+///
+/// An [`Observer`](super::Observer) may save one after every round. The one at the end leads along a path over C, where each
+/// run begins near its end:
+///
+/// ```
+/// use maxmargin::problem::{Formulation, Problem};
+/// use maxmargin::solver::cutting_plane::CuttingPlane;
+/// use maxmargin::solver::{Settings, Solver};
+/// use maxmargin::sparse::SparseMatrix;
+/// use maxmargin::tasks::binary::Binary;
+///
+/// # fn main() -> maxmargin::Result<()> {
+/// let mut x = SparseMatrix::new();
+/// for (a, b) in [(2.0, 0.1), (1.5, -0.2), (-1.0, 1.6), (0.3, 1.8)] {
+///     x.push_row([(0, a), (1, b)]);
+/// }
+/// let (task, rows, y) = (Binary::new(2), x.views(), [1, 1, 0, 0]);
+/// let mut state = None;
+/// for c in [1.0, 2.0, 4.0] {
+///     let formulation = Formulation { c, ..Formulation::default() };
+///     let problem = Problem::new(&task, &rows, &y, None, formulation)?;
+///     let settings = Settings { resume: state, keep_state: true, ..Settings::default() };
+///     let solution = CuttingPlane::default().solve(&problem, &settings, &mut ())?;
+///     println!("C = {c}: {} passes", solution.report.passes);
+///     state = solution.state;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct State {
     bytes: Vec<u8>,

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
-use crate::task::{Listed, LossTerm, Task};
+use crate::task::{Listed, LossTerm, Places, Stacked, Task};
 use crate::weights::Weights;
 
 /// Binary classification. Outputs are 0 for the negative class and 1 for the positive one.
@@ -105,5 +105,19 @@ impl Listed<Binary> for Binary {
 
     fn losses(&self, truth: &u32) -> &[f64] {
         &LOSSES[*truth as usize]
+    }
+
+    fn stacked(&self) -> Option<&dyn Stacked<Binary>> {
+        Some(self)
+    }
+}
+
+impl Stacked<Binary> for Binary {
+    fn phi<'a>(&self, x: <Self as Task>::Input<'a>) -> SparseView<'a> {
+        x
+    }
+
+    fn places(&self) -> Places {
+        Places::Signs(self.blocks[0])
     }
 }

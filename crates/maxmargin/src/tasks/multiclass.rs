@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
-use crate::task::{Listed, LossTerm, Task, first_max};
+use crate::task::{Listed, LossTerm, Places, Stacked, Task, first_max};
 use crate::weights::Weights;
 
 /// `cost(truth, y)` for all pairs of classes: not negative, zero on the diagonal.
@@ -178,5 +178,19 @@ impl Listed<Multiclass> for Multiclass {
 
     fn losses(&self, truth: &u32) -> &[f64] {
         self.costs.row(*truth as usize)
+    }
+
+    fn stacked(&self) -> Option<&dyn Stacked<Multiclass>> {
+        Some(self)
+    }
+}
+
+impl Stacked<Multiclass> for Multiclass {
+    fn phi<'a>(&self, x: <Self as Task>::Input<'a>) -> SparseView<'a> {
+        x
+    }
+
+    fn places(&self) -> Places {
+        Places::Slots(self.blocks[0])
     }
 }

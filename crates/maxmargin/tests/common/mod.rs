@@ -10,6 +10,7 @@ use maxmargin::features::{Block, Collect, Sink};
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::{Bcfw, Order};
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
+use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
@@ -138,6 +139,7 @@ pub enum Any {
     NSlack(NSlack),
     Bcfw(Bcfw),
     FrankWolfe,
+    Coordinates(DualCoordinate),
     Subgradient,
     Perceptron,
 }
@@ -163,6 +165,7 @@ impl Any {
             Any::NSlack(solver) => solver.solve(problem, settings, observer),
             Any::Bcfw(solver) => solver.solve(problem, settings, observer),
             Any::FrankWolfe => FrankWolfe.solve(problem, settings, observer),
+            Any::Coordinates(solver) => solver.solve(problem, settings, observer),
             Any::Subgradient => Subgradient.solve(problem, settings, observer),
             Any::Perceptron => Perceptron.solve(problem, settings, observer),
         }
@@ -198,6 +201,16 @@ pub fn cuts(groups: usize, cache: Option<u16>, placement: Placement) -> Any {
 
 pub fn n_slack(update: Update) -> Any {
     Any::NSlack(NSlack { update, ..NSlack::default() })
+}
+
+/// Dual coordinates, with every way to the end.
+pub fn dual_coordinates() -> [Any; 3] {
+    [Finish::Fastest, Finish::Coordinates, Finish::Newton].map(|finish| Any::Coordinates(DualCoordinate { finish }))
+}
+
+/// Can dual coordinates solve it?
+pub fn has_coordinates<T: Task>(problem: &Problem<'_, T>) -> bool {
+    problem.formulation().penalty != Penalty::Hard && problem.task().listed().is_some()
 }
 
 pub fn bcfw(order: Order, cached_passes: u32, idle_passes: u32) -> Any {

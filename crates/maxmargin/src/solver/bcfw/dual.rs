@@ -326,3 +326,75 @@ fn look<T: Task>(
     }
     Ok(Look { at_truth, worst })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Formulation, Rescaling};
+    use crate::solver::random::Random;
+    use crate::sparse::SparseMatrix;
+    use crate::tasks::multiclass::{Costs, Multiclass};
+
+    const N: usize = 15;
+
+    fn random_rows(random: &mut Random) -> SparseMatrix {
+        let mut x = SparseMatrix::new();
+        for _ in 0..N {
+            x.push_row((0..4).map(|j| (j, random.unit() as f32 - 0.5)));
+        }
+        x
+    }
+
+    /// Visits with the oracle or without, in any order.
+    fn wander<T: Task>(dual: &mut Dual<'_, '_, T>, random: &mut Random, visits: usize) {
+        let mut scratch = OracleScratch::default();
+        for _ in 0..visits {
+            let i = (N as f64 * random.unit()) as usize;
+            if random.unit() < 0.5 {
+                let h = dual.problem.oracle(i, &dual.w, &mut scratch).unwrap();
+                dual.visit(i, (h > 0.0).then_some(&scratch.y), 0.0).unwrap();
+            } else {
+                dual.visit(i, None, 0.0).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_sum_to_primal_less_dual_and_rises_to_the_dual() {
+        let mut random = Random::new(4);
+        let pool = Pool::new(1).unwrap();
+        let task = Multiclass::new(4, Costs::absolute(&[0.0, 1.0, 2.5, 3.0]));
+        for rescaling in [Rescaling::Margin, Rescaling::Slack] {
+            let (x, c) = (random_rows(&mut random), (0..N).map(|_| 2.0 * random.unit()).collect::<Vec<_>>());
+            let y: Vec<u32> = (0..N).map(|_| (4.0 * random.unit()) as u32).collect();
+            let views = x.views();
+            let f = Formulation { c: 30.0, rescaling, ..Formulation::default() };
+            let problem = Problem::new(&task, &views, &y, Some(&c), f).unwrap();
+            let mut dual = Dual::new(&problem);
+            for visits in [0, 1, 10, 100, 1000] {
+                wander(&mut dual, &mut random, visits);
+                dual.end_pass(2);
+                let running = dual.w.clone();
+                dual.rebuild().unwrap();
+                for (a, b) in running.as_slice().iter().zip(dual.w.as_slice()) {
+                    assert!((a - b).abs() < 1e-10, "w has drifted from {b} to {a}");
+                }
+                let standing = dual.examine(&pool, &dual.w, 0.0).unwrap();
+                let primal = problem.objective(&dual.w, &pool).unwrap();
+                let gap: f64 = standing.gaps.iter().sum();
+                assert!((standing.primal - primal).abs() <= 1e-10 * primal);
+                assert!((gap - (primal - dual.value())).abs() <= 1e-10 * primal, "{gap}, {primal}, {}", dual.value());
+                assert!(dual.glance(&pool, &dual.w).unwrap() <= primal * (1.0 + 1e-12));
+                for (i, block) in dual.blocks.iter().enumerate() {
+                    let sum: f64 = block.held.iter().map(|held| held.alpha).sum();
+                    assert!(sum <= dual.cap(i) * (1.0 + 1e-12), "block {i} has {sum} of {}", dual.cap(i));
+                }
+            }
+            let (before, mut rise) = (dual.value(), 0.0);
+            for i in 0..N {
+                rise += dual.visit(i, None, 0.0).unwrap().rise;
+            }
+            assert!((dual.value() - before - rise).abs() <= 1e-10 * before);
+        }
+    }
+}

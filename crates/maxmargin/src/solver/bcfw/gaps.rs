@@ -3,7 +3,7 @@
 
 /// Gaps, and their partial sums.
 pub(super) struct Gaps {
-    gaps: Vec<f64>,
+    each: Vec<f64>,
     /// Entry k - 1 is the sum of the `k & -k` gaps up to the k-th, for k from 1.
     sums: Vec<f64>,
     /// Number of gaps that are not zero.
@@ -12,32 +12,32 @@ pub(super) struct Gaps {
 
 impl Gaps {
     pub(super) fn new(gaps: Vec<f64>) -> Self {
-        let mut all = Self { sums: gaps.clone(), positive: gaps.iter().filter(|&&gap| gap > 0.0).count(), gaps };
+        let mut all = Self { sums: gaps.clone(), positive: gaps.iter().filter(|&&gap| gap > 0.0).count(), each: gaps };
         all.refresh();
         all
     }
 
     pub(super) fn as_slice(&self) -> &[f64] {
-        &self.gaps
+        &self.each
     }
 
     /// The sum of all, from scratch; the partial sums too, which many changes have made inexact.
     pub(super) fn refresh(&mut self) -> f64 {
-        self.sums.copy_from_slice(&self.gaps);
+        self.sums.copy_from_slice(&self.each);
         for k in 1..=self.sums.len() {
             let above = k + (k & k.wrapping_neg());
             if above <= self.sums.len() {
                 self.sums[above - 1] += self.sums[k - 1];
             }
         }
-        self.gaps.iter().sum()
+        self.each.iter().sum()
     }
 
     /// Learns a gap.
     pub(super) fn set(&mut self, i: usize, gap: f64) {
-        let change = gap - self.gaps[i];
-        self.positive = self.positive + usize::from(gap > 0.0) - usize::from(self.gaps[i] > 0.0);
-        self.gaps[i] = gap;
+        let change = gap - self.each[i];
+        self.positive = self.positive + usize::from(gap > 0.0) - usize::from(self.each[i] > 0.0);
+        self.each[i] = gap;
         let mut k = i + 1;
         while k <= self.sums.len() {
             self.sums[k - 1] += change;
@@ -51,7 +51,7 @@ impl Gaps {
         if self.positive == 0 {
             return None;
         }
-        let n = self.gaps.len();
+        let n = self.each.len();
         let (mut total, mut k) = (0.0, n);
         while k > 0 {
             total += self.sums[k - 1];
@@ -67,7 +67,7 @@ impl Gaps {
             stride /= 2;
         }
         // Rounding may lead past the end or to a gap of zero.
-        let i = if at < n && self.gaps[at] > 0.0 { Some(at) } else { self.gaps.iter().position(|&gap| gap > 0.0) }?;
+        let i = if at < n && self.each[at] > 0.0 { Some(at) } else { self.each.iter().position(|&gap| gap > 0.0) }?;
         self.set(i, 0.0);
         Some(i)
     }

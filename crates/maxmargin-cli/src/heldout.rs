@@ -1,0 +1,54 @@
+//! `--heldout`: the file, as the task sees it.
+
+use std::path::Path;
+
+use maxmargin::data::input::Input;
+use maxmargin::data::labels::Lookup;
+use maxmargin::data::svmlight::{self, LabelRule};
+use maxmargin::parallel::Pool;
+use maxmargin::sparse::SparseMatrix;
+
+use crate::dataset::Data;
+use crate::failure::{Failure, Result, note};
+use crate::text::{count, counted};
+
+/// Examples that are not trained on.
+pub(crate) struct HeldoutData {
+    pub(crate) matrix: SparseMatrix,
+    /// None for labels that the training data lack.
+    pub(crate) truths: Vec<Option<u32>>,
+    pub(crate) checksum: u32,
+}
+
+/// Reads the file. What the training data lack is treated as `evaluate` does: such features are left out, such labels
+/// are errors.
+pub(crate) fn read(path: &Path, data: &Data, bias: Option<f32>, pool: &Pool) -> Result<HeldoutData> {
+    let examples = svmlight::read(Input::open(path)?, LabelRule::Required, pool)?;
+    if examples.is_empty() {
+        return Err(Failure::Data(format!("{}: has no examples", path.display())));
+    }
+    let lookup = Lookup::new(&data.classes.words);
+    let class_of_id: Vec<Option<u32>> = examples.labels.names.iter().map(|name| lookup.class(name)).collect();
+    let truths: Vec<Option<u32>> = examples.labels.ids.iter().map(|&id| class_of_id[id as usize]).collect();
+    let mut matrix = SparseMatrix::new();
+    let mut strange = 0;
+    for i in 0..examples.len() {
+        let row = examples.matrix.row(i);
+        let known = row.below(data.features);
+        strange += u64::from(known.len() < row.len());
+        matrix.push_row(known.iter());
+    }
+    matrix.set_columns(data.features);
+    let (all, unknown) = (counted(examples.len() as u64, "held-out example"), truths.iter().filter(|t| t.is_none()));
+    if strange > 0 {
+        note(&format!("{} of {all} have features that the training file lacks; these were left out", count(strange)));
+    }
+    let unknown = unknown.count() as u64;
+    if unknown > 0 {
+        note(&format!("{} of {all} have labels that the training file lacks and count as errors", count(unknown)));
+    }
+    if let Some(bias) = bias {
+        matrix = matrix.with_constant(bias);
+    }
+    Ok(HeldoutData { matrix, truths, checksum: examples.checksum })
+}

@@ -1,0 +1,206 @@
+//! The training of `train`: the solver, the values of C, cross-validation, and what is kept.
+
+use std::ops::ControlFlow;
+
+use maxmargin::Error;
+use maxmargin::parallel::Pool;
+use maxmargin::problem::{Formulation, Problem};
+use maxmargin::solver::folds::{self, Folds, Validation, cross_validate};
+use maxmargin::solver::heldout::Heldout;
+use maxmargin::solver::path::{self, follow};
+use maxmargin::solver::{Progress, Settings, Solution, Solver, Status};
+use maxmargin::sparse::SparseView;
+use maxmargin::task::Task;
+use maxmargin::weights::Weights;
+
+use crate::checkpoint::{Identity, Saved, Saver};
+use crate::dataset::Data;
+use crate::failure::{Failure, Result};
+use crate::heldout::HeldoutData;
+use crate::log::Log;
+use crate::options::Ladder;
+use crate::progress::Display;
+use crate::solvers::{self, Chosen};
+use crate::step::{HeldoutStep, Kept, Step};
+use crate::train::Args;
+use crate::watch::{Measure, Watch};
+use crate::{interrupt, refusals};
+
+/// What `train` knows when training begins.
+pub(crate) struct Training<'t> {
+    pub(crate) args: &'t Args,
+    pub(crate) data: &'t Data,
+    pub(crate) heldout: Option<&'t HeldoutData>,
+    pub(crate) formulation: Formulation,
+    pub(crate) settings: Settings,
+    pub(crate) pool: &'t Pool,
+    pub(crate) display: &'t Display,
+    pub(crate) identity: Identity,
+}
+
+/// What came of it.
+pub(crate) struct Trained {
+    /// Why this solver, where the user has named none.
+    pub(crate) why: Option<&'static str>,
+    pub(crate) solver: &'static str,
+    pub(crate) kept: Kept,
+    /// One for each C.
+    pub(crate) steps: Vec<Step>,
+    /// Was training to follow a path?
+    pub(crate) is_path: bool,
+    pub(crate) folds: Option<usize>,
+    pub(crate) validations: Option<Vec<Validation>>,
+    pub(crate) saver: Option<Saver>,
+}
+
+impl Training<'_> {
+    pub(crate) fn run<T>(&self, task: &T, log: Option<Log>) -> Result<Trained>
+    where
+        T: for<'a> Task<Input<'a> = SparseView<'a>, Output = u32>,
+    {
+        let (args, data) = (self.args, self.data);
+        let rows = data.examples.matrix.views();
+        let heldout_rows = self.heldout.map(|h| h.matrix.views());
+        let count = args.validation.folds;
+        let folds = count.map(|k| Folds::deal(&data.classes.outputs, k, self.settings.seed)).transpose()?;
+        let problem = Problem::new(task, &rows, &data.classes.outputs, data.weights.as_deref(), self.formulation)
+            .map_err(|error| self.with_line(error))?;
+        let (name, why) = solvers::name(&args.solver, &problem);
+        refusals::check_solver(args, name, why.is_some())?;
+        let solver = solvers::build(name, &args.solver);
+        let mut ladder = self.ladder(&problem)?;
+
+        let heldout = self.heldout.zip(heldout_rows.as_deref());
+        let heldout = heldout.map(|(h, rows)| Heldout::new(&problem, rows, &h.truths));
+        let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
+        let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
+        let mut watch = Watch::new(self.display, log, measure, self.saver());
+        let settings = self.resumed(&mut watch, ladder.len(), problem.dimension())?;
+
+        interrupt::training_begins();
+        let validations = folds.as_ref().map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
+        if let Some(best) = validations.as_deref().and_then(folds::best) {
+            ladder = vec![best.c];
+        }
+        watch.begin(&ladder);
+        let rest = &ladder[watch.steps.len()..];
+        follow(&solver, &problem, rest, &settings, &mut watch, |watch, problem, solution| {
+            self.reached(&ladder, watch, problem, solution)
+        })
+        .map_err(|error| self.with_line(error))?;
+        let Watch { steps, kept, saver, .. } = watch;
+        let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
+        let kept = kept.expect("a path has at least one C");
+        Ok(Trained { solver: solver.name(), why, kept, steps, is_path, folds: count, validations, saver })
+    }
+
+    /// The values of C.
+    fn ladder<T: Task>(&self, problem: &Problem<'_, T>) -> Result<Vec<f64>> {
+        let (options, n) = (&self.args.problem, problem.len() as f64);
+        Ok(match (&options.c_path, &options.c_path_per_example) {
+            (Some(Ladder::Given(values)), _) => values.clone(),
+            (_, Some(Ladder::Given(values))) => values.iter().map(|k| k * n).collect(),
+            (Some(Ladder::Auto), _) | (_, Some(Ladder::Auto)) => path::ladder(problem)?,
+            (None, None) => vec![self.formulation.c],
+        })
+    }
+
+    fn saver(&self) -> Option<Saver> {
+        let options = &self.args.checkpoint;
+        options.checkpoint.as_deref().map(|path| Saver::new(path, options.checkpoint_every, self.identity.clone()))
+    }
+
+    /// The settings to begin with: those of the checkpoint, where there is one to go on from.
+    fn resumed(&self, watch: &mut Watch<'_>, rungs: usize, dimension: usize) -> Result<Settings> {
+        let path = self.args.checkpoint.checkpoint.as_deref().filter(|_| self.args.checkpoint.resume);
+        let saved = path.map(|path| Saved::load(path, &self.identity, rungs, dimension)).transpose()?;
+        let Some(mut saved) = saved.flatten() else { return Ok(self.settings.clone()) };
+        let state = saved.state()?;
+        (watch.steps, watch.kept, watch.looks) = (saved.steps, saved.kept, saved.looks);
+        Ok(Settings { resume: Some(state), warm_start: None, ..self.settings.clone() })
+    }
+
+    fn validate<'a, T: Task>(
+        &self,
+        solver: &Chosen,
+        problem: &Problem<'a, T>,
+        ladder: &[f64],
+        folds: &'a Folds,
+    ) -> Result<Vec<Validation>> {
+        let mut watch = |progress: &Progress| {
+            self.display.round(progress);
+            if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let begins = |_: &mut _, k: usize| self.display.training(&format!("fold {} of {}, ", k + 1, folds.len()));
+        cross_validate(solver, problem, ladder, folds, &self.settings, &mut watch, begins)?
+            .ok_or_else(|| Failure::Data("interrupted during cross-validation; no model was written".to_owned()))
+    }
+
+    /// Takes note of the solution at a C, and decides whether the path goes on.
+    fn reached<T: Task>(
+        &self,
+        ladder: &[f64],
+        watch: &mut Watch<'_>,
+        problem: &Problem<'_, T>,
+        solution: Solution,
+    ) -> maxmargin::Result<ControlFlow<()>> {
+        if let Some(error) = watch.error.take() {
+            return Err(error);
+        }
+        let Solution { mut weights, mut report, .. } = solution;
+        let keeps_best = self.args.validation.keep_best;
+        let looks = std::mem::take(&mut watch.looks);
+        let heldout = match watch.measure {
+            None => None,
+            Some(measure) => {
+                let at_end = measure(&weights)?;
+                let best = looks.best().map_or(at_end, |best| at_end.min(best.loss));
+                // Along a path the ends compete, each as good as its C can be.
+                let earlier = looks.into_best().filter(|best| keeps_best && ladder.len() == 1 && best.loss < at_end);
+                let is_earlier = earlier.is_some();
+                let loss = earlier.as_ref().map_or(at_end, |best| best.loss);
+                if let Some(earlier) = earlier {
+                    weights = earlier.weights;
+                    report.primal = problem.objective(&weights, self.pool)?;
+                    report.gap = report.primal - report.dual;
+                }
+                Some(HeldoutStep { loss, best, is_earlier })
+            }
+        };
+        let train_loss = problem.train_loss(&weights, self.pool)?;
+        let step = Step::new(problem.formulation().c, &report, train_loss, heldout);
+        watch.steps.push(step.clone());
+        // The smallest C of equals.
+        let is_worse = |kept: &Kept| kept.step.heldout_loss() <= step.heldout_loss();
+        if !(keeps_best && watch.kept.as_ref().is_some_and(is_worse)) {
+            watch.kept = Some(Kept { step, weights });
+        }
+        watch.begin(ladder);
+        let is_over = report.status == Status::Interrupted || self.is_at_the_top(&watch.steps);
+        Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// A ladder of ours ends where two values of C in a row leave no training example wrong.
+    fn is_at_the_top(&self, steps: &[Step]) -> bool {
+        let is_ours = self.args.problem.c_path == Some(Ladder::Auto) && self.args.validation.folds.is_none();
+        is_ours && steps.len() > 1 && steps.iter().rev().take(2).all(|step| step.train_loss == 0.0)
+    }
+
+    /// An example is better found by its line.
+    fn with_line(&self, error: Error) -> Failure {
+        match error {
+            Error::Data { example, what } => {
+                let line = self.data.examples.line(example);
+                Failure::Data(format!("{}:{line}: {what}", self.args.input.display()))
+            }
+            other => other.into(),
+        }
+    }
+}
+
+impl Trained {
+    /// Is there nothing left to do?
+    pub(crate) fn is_done(&self) -> bool {
+        self.steps.last().is_some_and(Step::is_done)
+    }
+}

@@ -1,0 +1,92 @@
+//! What happens beside training, round by round: progress, log, held-out examples, checkpoints.
+
+use std::ops::ControlFlow;
+
+use maxmargin::Error;
+use maxmargin::solver::heldout::Looks;
+use maxmargin::solver::{Observer, Progress, Snapshot, Status};
+use maxmargin::weights::Weights;
+
+use crate::checkpoint::Saver;
+use crate::interrupt;
+use crate::log::Log;
+use crate::progress::Display;
+use crate::step::{Kept, Step};
+use crate::text::number;
+
+/// The loss on held-out examples.
+pub(crate) type Measure<'w> = &'w dyn Fn(&Weights) -> maxmargin::Result<f64>;
+
+pub(crate) struct Watch<'w> {
+    pub(crate) display: &'w Display,
+    pub(crate) log: Option<Log>,
+    pub(crate) measure: Option<Measure<'w>>,
+    pub(crate) saver: Option<Saver>,
+    /// Of the C in hand.
+    pub(crate) looks: Looks,
+    /// Of the path: what is behind, and the model that would be saved if it ended here.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) kept: Option<Kept>,
+    c: f64,
+    /// What went wrong in an observer, which cannot fail itself.
+    pub(crate) error: Option<Error>,
+}
+
+impl<'w> Watch<'w> {
+    pub(crate) fn new(
+        display: &'w Display,
+        log: Option<Log>,
+        measure: Option<Measure<'w>>,
+        saver: Option<Saver>,
+    ) -> Self {
+        let (looks, steps) = (Looks::default(), Vec::new());
+        Self { display, log, measure, saver, looks, steps, kept: None, c: 0.0, error: None }
+    }
+
+    /// Training begins at the next C of the ladder.
+    pub(crate) fn begin(&mut self, ladder: &[f64]) {
+        let k = self.steps.len();
+        let Some(&c) = ladder.get(k) else { return };
+        self.c = c;
+        let of_path = format!("C {} ({} of {}), ", number(c), k + 1, ladder.len());
+        self.display.training(if ladder.len() > 1 { &of_path } else { "" });
+    }
+
+    /// Looks at the held-out examples, if it is time.
+    fn look(&mut self, passes: f64, snapshot: &dyn Snapshot) -> Option<f64> {
+        let measure = self.measure.filter(|_| self.looks.is_due(passes))?;
+        match measure(snapshot.weights()) {
+            Ok(loss) => {
+                self.looks.add(passes, loss, snapshot.weights());
+                self.display.heldout(loss);
+                Some(loss)
+            }
+            Err(error) => {
+                self.error = Some(error);
+                None
+            }
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.display.round(progress);
+        if interrupt::is_requested() || self.error.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+        let heldout = self.look(progress.passes, snapshot);
+        if let Some(log) = &mut self.log {
+            log.add(self.c, progress, heldout);
+        }
+        if let Some(saver) = self.saver.as_mut().filter(|saver| status.is_some() || saver.is_due()) {
+            let saved = saver.save(&self.steps, self.kept.as_ref(), &self.looks, snapshot);
+            self.error = self.error.take().or(saved.err());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `--checkpoint` and `--resume`: what is kept, when, and what is refused. `kill.rs` kills.
+
+mod common;
+
+use common::{Folder, number};
+
+const TRAIN: &str = "train multiclass m.dat -m m.mm -e 0.001 --solver one-slack --checkpoint c --checkpoint-every 0";
+
+#[test]
+fn training_goes_on_where_it_stopped() {
+    let folder = Folder::with_data();
+    folder.run("train multiclass m.dat -m whole.mm -e 0.001 --solver one-slack").good();
+    let stopped = folder.run(&format!("{TRAIN} --max-passes 5 --log log")).good();
+    assert!(stopped.contains("to go on") && stopped.contains("--resume (checkpoint c)"), "{stopped}");
+    let lines = folder.text("log").lines().count();
+    // Threads, files and limits may be others.
+    let summary = folder.run(&format!("{TRAIN} --resume --threads 1 --log log --json")).json();
+    assert_eq!(summary["status"], "converged");
+    assert!(number(&summary, "rounds") > lines as f64);
+    assert_eq!(folder.text("log").lines().count() as f64, number(&summary, "rounds"));
+    assert_eq!(folder.read("m.mm"), folder.read("whole.mm"));
+    folder.holds_only(&["b.dat", "log", "m.dat", "m.mm", "whole.mm"]);
+}
+
+#[test]
+fn without_a_checkpoint_training_begins() {
+    let folder = Folder::with_data();
+    let ran = folder.run(&format!("{TRAIN} --resume"));
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.stderr.contains("note: there is no checkpoint c: training starts from the beginning"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!folder.exists("c"));
+}
+
+#[test]
+fn a_checkpoint_of_something_else_is_refused_in_words() {
+    let folder = Folder::with_data();
+    folder.run("train multiclass m.dat -m start.mm --max-passes 3 --solver one-slack").good();
+    let stop = "--max-passes 5 --heldout m.dat";
+    folder.run(&format!("{TRAIN} {stop}")).good();
+    let saved = folder.read("c");
+    let resume = |options: &str| folder.run(&format!("{TRAIN} {stop} --resume {options}"));
+    resume("-c 3").bad(2, &["--resume: c was made without --c, this run is with --c 3"]);
+    resume("--bias 1").bad(2, &["without --bias"]);
+    resume("--keep-best").bad(2, &["without --keep-best"]);
+    resume("--warm-start start.mm").bad(1, &["c: cannot go on from this checkpoint: the model to start from"]);
+    folder.run(&format!("{TRAIN} --resume")).bad(1, &["the held-out file is another now"]);
+    let without = TRAIN.replace("-e 0.001 ", "");
+    folder.run(&format!("{without} --resume")).bad(2, &["was made with --epsilon 0.001, this run is without"]);
+    folder.run(&format!("{TRAIN} {stop}")).bad(2, &["--checkpoint: c is there already", "--resume"]);
+    assert_eq!(folder.read("c"), saved, "nothing was overwritten");
+    let other = folder.text("m.dat") + "1 1:1\n";
+    folder.write("m.dat", other);
+    resume("").bad(1, &["c: cannot go on from this checkpoint: the training file is another now"]);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let folder = Folder::with_data();
+    folder.run(&format!("{TRAIN} --max-passes 5")).good();
+    let whole = folder.read("c");
+    let resume = || folder.run(&format!("{TRAIN} --resume"));
+    for at in (0..whole.len()).step_by(1 + whole.len() / 50) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x20;
+        folder.write("c", &bytes);
+        resume().bad(1, &["c: "]);
+        folder.write("c", &whole[..at]);
+        resume().bad(1, &["c: "]);
+    }
+    folder.write("c", "something else");
+    resume().bad(1, &["c: this is no checkpoint"]);
+}

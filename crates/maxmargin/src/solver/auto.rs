@@ -1,0 +1,113 @@
+//! Which solver, where nobody names one.
+
+use super::bcfw::Bcfw;
+use super::dual_coordinate::DualCoordinate;
+use super::n_slack::NSlack;
+use super::{Observer, Settings, Solution, Solver};
+use crate::error::Result;
+use crate::problem::{Penalty, Problem};
+use crate::task::{Listed, Task};
+
+/// The solver that [`choose`] picks. Its report has the name of that solver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Auto;
+
+/// What [`choose`] picks from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// [`NSlack`], for the hard margin.
+    HardNSlack,
+    /// [`DualCoordinate`]
+    DualCoordinate,
+    /// [`Bcfw`]
+    Bcfw,
+    /// [`NSlack`], for quadratic slack.
+    NSlack,
+}
+
+/// Dual coordinates keep a variable for each output of each example, up to so many: 1 GB.
+const MOST_VARIABLES: usize = 1 << 27;
+
+/// The solver that should be fastest.
+///
+/// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
+/// dual-coordinate; others to bcfw with linear slack, to n-slack with quadratic.
+pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
+    let penalty = problem.formulation().penalty;
+    if penalty == Penalty::Hard {
+        return Choice::HardNSlack;
+    }
+    let outputs = problem.task().listed().filter(|listed| listed.stacked().is_some()).map(Listed::count);
+    match outputs {
+        Some(outputs) if problem.len().saturating_mul(outputs) <= MOST_VARIABLES => Choice::DualCoordinate,
+        _ if penalty == Penalty::Linear => Choice::Bcfw,
+        _ => Choice::NSlack,
+    }
+}
+
+impl Choice {
+    /// The solver's name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HardNSlack | Self::NSlack => "n-slack",
+            Self::DualCoordinate => "dual-coordinate",
+            Self::Bcfw => "bcfw",
+        }
+    }
+
+    /// Why this one.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::HardNSlack => "without slack, cuts of single examples lead to the answer soonest",
+            Self::DualCoordinate => "its outputs can be listed, so each example's variables are solved exactly",
+            Self::Bcfw => "its outputs are too many to list, and each example is solved over those that it has met",
+            Self::NSlack => "its outputs are too many to list, and slack is quadratic",
+        }
+    }
+}
+
+impl Solver for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
+        match choose(problem) {
+            Choice::HardNSlack | Choice::NSlack => NSlack::default().solve(problem, settings, observer),
+            Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
+            Choice::Bcfw => Bcfw::default().solve(problem, settings, observer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Formulation;
+    use crate::sparse::SparseMatrix;
+    use crate::tasks::binary::Binary;
+
+    #[test]
+    fn the_report_names_the_solver_that_was_chosen() {
+        let mut points = SparseMatrix::new();
+        points.push_row([(0, -1.0)]);
+        points.push_row([(0, 2.0)]);
+        let (task, rows) = (Binary::new(1), points.views());
+        for (penalty, choice) in [
+            (Penalty::Linear, Choice::DualCoordinate),
+            (Penalty::Quadratic, Choice::DualCoordinate),
+            (Penalty::Hard, Choice::HardNSlack),
+        ] {
+            let formulation = Formulation { penalty, ..Formulation::default() };
+            let problem = Problem::new(&task, &rows, &[0, 1], None, formulation).unwrap();
+            assert_eq!(choose(&problem), choice);
+            let solution = Auto.solve(&problem, &Settings::default(), &mut ()).unwrap();
+            assert_eq!(solution.report.solver, choice.name());
+        }
+    }
+}

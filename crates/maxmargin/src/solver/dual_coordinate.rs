@@ -1,0 +1,514 @@
+//! Dual coordinates: exact steps on one example's variables at a time, for tasks whose outputs are a short list.
+//!
+//! ```text
+//! max_a  sum a rhs - 1/2 |w|^2 - 1/2 sum_i r_i S_i^2,   w = sum a lhs,   a >= 0,   S_i = sum of i's own a's <= U_i
+//! linear slack: U_i = C c_i / n, r_i = 0;   quadratic slack: no cap, r_i = n / (C c_i)
+//! ```
+//!
+//! (Hsieh, Chang, Lin, Keerthi, Sundararajan 2008; Keerthi, Sundararajan, Chang, Hsieh, Lin 2008.) Blocks are visited in
+//! random order; those at rest in a corner are left out until an exact pass over all examples. Beyond these papers:
+//!
+//! - A start at small C. With a large C most variables end at their cap, and small steps take long to get there. At a small C
+//!   they are there at once, and a multiple of that solution is a good start for a larger one.
+//! - Where w has few coordinates and examples are many, coordinate steps crawl in the end; Newton steps on the proximal
+//!   dual, in [`newton`], then finish.
+//! - The estimate of the gap that a pass makes on its way tells when an exact pass is worth it.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use super::course::SoFar;
+use super::state::{Resumable, Writer, check, is_sound};
+use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
+use crate::error::{Error, Result};
+use crate::parallel::Pool;
+use crate::problem::{Penalty, Problem};
+use crate::task::{Places, Task};
+use crate::weights::Weights;
+
+mod block;
+mod coordinates;
+mod newton;
+mod stack;
+
+use coordinates::{Coordinates, WORTH_SCALING};
+use newton::Newton;
+use stack::{Blocks, Examples, Signed, Slotted};
+
+/// Dual coordinates.
+#[derive(Debug, Clone, Default)]
+pub struct DualCoordinate {
+    /// How the end is reached.
+    pub finish: Finish,
+}
+
+/// How dual coordinates come to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Finish {
+    /// By Newton steps where they promise to be faster.
+    #[default]
+    Fastest,
+    /// By coordinate steps alone.
+    Coordinates,
+    /// By Newton steps as soon as there is a start.
+    Newton,
+}
+
+/// Newton steps keep a matrix over the coordinates of w; beyond so many they are not thought of.
+const MAX_NEWTON: usize = 1024;
+
+/// What Newton steps cost: as a rule so many, each as long as so many looks at every example (of one output, of many), and a
+/// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
+/// Measured on a9a, w8a, covertype and letter.
+const NEWTON_STEPS: f64 = 12.0;
+const NEWTON_LOOKS: [f64; 2] = [1.2, 3.0];
+const LOOK: f64 = 80.0;
+
+/// Newton steps begin from the solution on a sample, one example in `SAMPLE_STEP`, where that has `SAMPLE_SIZE` of them.
+const SAMPLE_STEP: usize = 16;
+const SAMPLE_SIZE: usize = 4096;
+/// The sample is solved until its gap is this times the one asked for.
+const SAMPLE_GAP: f64 = 3.0;
+
+impl Solver for DualCoordinate {
+    fn name(&self) -> &'static str {
+        "dual-coordinate"
+    }
+
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
+        if problem.formulation().penalty == Penalty::Hard {
+            let rule = "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack";
+            return Err(Error::setting("penalty", rule));
+        }
+        let listed = problem.task().listed();
+        let Some((listed, stacked)) = listed.and_then(|l| l.stacked().map(|s| (l, s))) else {
+            let rule = "dual-coordinate needs a task whose outputs are a list over one input vector; take bcfw";
+            return Err(Error::setting("solver", rule));
+        };
+        let mut course = Course::new(self, problem, settings, observer)?;
+        let pool = Pool::new(settings.threads)?;
+        let examples = Examples::new(problem, listed, stacked, &pool);
+        let status = match stacked.places() {
+            Places::Signs(block) => {
+                let blocks = Signed::new(examples, block);
+                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
+            }
+            Places::Slots(block) => {
+                let blocks = Slotted::new(examples, block);
+                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
+            }
+        };
+        course.finish(status)
+    }
+}
+
+impl DualCoordinate {
+    /// Can Newton steps be thought of?
+    fn newton_fits<T: Task>(&self, problem: &Problem<'_, T>) -> bool {
+        let d = problem.dimension();
+        match self.finish {
+            Finish::Coordinates => false,
+            Finish::Newton => d > 0,
+            Finish::Fastest => d > 0 && d <= MAX_NEWTON,
+        }
+    }
+
+    /// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
+    fn solve_sample<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        course: &mut Course<'_>,
+    ) -> Result<Weights> {
+        let stop = match settings.stop_rule(problem) {
+            Stop::Gap(epsilon) => Stop::Gap(SAMPLE_GAP * epsilon),
+            Stop::RelativeGap(r) => Stop::RelativeGap(if SAMPLE_GAP * r < 1.0 { SAMPLE_GAP * r } else { r }),
+        };
+        let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
+        let sample = problem.every(SAMPLE_STEP);
+        let solution = self.solve(&sample, &settings, &mut |progress: &Progress| course.on_sample(progress))?;
+        course.after_sample(&solution.report);
+        Ok(solution.weights)
+    }
+}
+
+/// With a relative target below this, w is summed up anew before an exact pass.
+const DRIFT: f64 = 1e-6;
+
+/// An exact pass is made when the gap that a pass saw on its way, times a discount, is small enough. This is the first one;
+/// each exact pass corrects it.
+const FIRST_DISCOUNT: f64 = 0.3;
+
+/// With more outputs than that, passes among those with weight follow a full one, while they still see this share of its gap.
+const NARROW: usize = 4;
+const SUPPORT_PASSES: u32 = 5;
+const SUPPORT_SHARE: f64 = 0.3;
+
+/// With C times the mean of |phi|^2 above this, a start at smaller C pays.
+const LARGE: f64 = 3.0;
+/// C times the mean of |phi|^2 at that start.
+const SMALL: f64 = 0.3;
+/// Passes at a smaller C end when the gap that they saw is this share of the dual.
+const START_GAP: f64 = 0.1;
+/// At most so many of them for one C.
+const START_PASSES: u32 = 10;
+
+/// The mean over the examples of `C c_i / n |phi|^2`: by how much the largest step on one example changes its own scores.
+fn mean_curvature(blocks: &impl Blocks) -> f64 {
+    let n = blocks.len();
+    let curvature = |i| {
+        let example = blocks.example(i);
+        example.share * example.norm2
+    };
+    (0..n).map(curvature).sum::<f64>() / n as f64
+}
+
+/// Where a run stands between two rounds.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    phase: Phase,
+    /// How much smaller the exact gap is than the one that a pass sees on its way.
+    discount: f64,
+    pace: Pace,
+    /// Are P and D known where the last round has ended?
+    certified: bool,
+    stall: Stall,
+}
+
+impl Place {
+    fn at(phase: Phase) -> Self {
+        let (pace, stall) = (Pace::default(), Stall::default());
+        Self { phase, discount: FIRST_DISCOUNT, pace, certified: false, stall }
+    }
+
+    /// Is this where a run can have been?
+    fn check(&self) -> Result<()> {
+        let phase = match self.phase {
+            Phase::SmallC { passes } => passes < START_PASSES,
+            Phase::Coordinates => true,
+            Phase::Newton { strength, steps } => strength > 0.0 && is_sound(strength) && steps <= MOST_STEPS,
+        };
+        check(phase, "phase")?;
+        check((0.0..=1.0).contains(&self.discount), "discount")?;
+        let Pace { spent, looks, recent } = &self.pace;
+        let counts = [spent, looks].into_iter().all(|looks| *looks >= 0.0 && is_sound(*looks));
+        check(counts && recent.len() <= 2 * Pace::PASSES, "pace")
+    }
+}
+
+/// Sees when nothing more is gained in f64.
+#[derive(Default, Serialize, Deserialize)]
+struct Stall {
+    /// P and D when last one of them was gained on.
+    primal: f64,
+    dual: f64,
+    /// How often none was since.
+    times: u32,
+}
+
+impl Stall {
+    /// So often, and that is the end.
+    const MOST: u32 = 20;
+    /// Less than that is no gain, as a share of P.
+    const GAIN: f64 = 1e-14;
+
+    fn after(&mut self, so_far: &mut SoFar) {
+        let least = Self::GAIN * so_far.primal;
+        if self.times == 0 || so_far.primal < self.primal - least || so_far.dual > self.dual + least {
+            (self.primal, self.dual, self.times) = (so_far.primal, so_far.dual, 1);
+        } else {
+            self.times = self.times.saturating_add(1);
+        }
+        so_far.stalled = self.times > Self::MOST;
+    }
+}
+
+/// After so many looks at every example there is an exact pass, whatever passes saw.
+const EXACT_AFTER: f64 = 50.0;
+
+/// What the next round does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Phase {
+    /// Coordinate steps at a smaller C, after so many passes at it.
+    SmallC { passes: u32 },
+    /// Coordinate steps.
+    Coordinates,
+    /// Newton steps, after so many of them.
+    Newton { strength: f64, steps: u32 },
+}
+
+/// So many Newton steps at a stretch, at most.
+const MOST_STEPS: u32 = 100;
+
+struct Run<'r, 'a, T: Task, B> {
+    solver: &'r DualCoordinate,
+    problem: &'r Problem<'a, T>,
+    pool: &'r Pool,
+    blocks: &'r B,
+    coordinates: Coordinates<'r, B>,
+    /// Made when first needed: its tables are large.
+    newton: Option<Newton<'r, B>>,
+    place: Place,
+    largest_rhs: f64,
+}
+
+impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.place)?;
+        out.put(&self.coordinates.now)
+    }
+
+    fn weights(&self) -> Option<&Weights> {
+        Some(&self.coordinates.now.w)
+    }
+}
+
+impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
+    fn new(
+        solver: &'r DualCoordinate,
+        problem: &'r Problem<'a, T>,
+        settings: &Settings,
+        pool: &'r Pool,
+        blocks: &'r B,
+        course: &mut Course<'_>,
+    ) -> Result<Self> {
+        let (penalty, d) = (problem.formulation().penalty, problem.dimension());
+        let largest_rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
+        let mut place = Place::at(Phase::Coordinates);
+        if let Some(mut saved) = course.resume(problem, pool)? {
+            let saved_place: Place = saved.reader.take()?;
+            saved_place.check()?;
+            let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
+            if let Some(growth) = saved.growth {
+                coordinates.follow_c(growth);
+            } else {
+                place = saved_place;
+            }
+            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs });
+        }
+        let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
+        let fits = solver.newton_fits(problem);
+        let mean = mean_curvature(blocks);
+        if let Some(start) = &settings.warm_start {
+            course.offer_exact(problem, start, pool)?;
+            if fits {
+                coordinates.now.w.clone_from(start);
+                place.phase = Phase::newton::<B>(largest_rhs);
+            }
+        } else if fits && mean > LARGE && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
+            coordinates.now.w = solver.solve_sample(problem, settings, course)?;
+            place.phase = Phase::newton::<B>(largest_rhs);
+        } else if penalty == Penalty::Linear && mean > LARGE {
+            coordinates.set_stage(SMALL / mean);
+            place.phase = Phase::SmallC { passes: 0 };
+        }
+        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs })
+    }
+
+    /// The rounds.
+    fn solve(&mut self, course: &mut Course<'_>) -> Status {
+        let mut decision = course.begin(self);
+        loop {
+            if let ControlFlow::Break(status) = decision {
+                if !self.place.certified && status != Status::Converged {
+                    self.certify(course);
+                }
+                return status;
+            }
+            let exact = match self.place.phase {
+                Phase::SmallC { passes } => {
+                    self.pass_at_small_c(passes, course);
+                    None
+                }
+                Phase::Coordinates => self.pass(course),
+                Phase::Newton { strength, steps } => Some(self.newton_step(strength, steps, course)),
+            };
+            self.place.certified = exact.is_some();
+            decision = course.end_round(exact, self);
+        }
+    }
+
+    /// Brings the variables near their caps: a solution at small C, multiplied.
+    fn pass_at_small_c(&mut self, passes: u32, course: &mut Course<'_>) {
+        let coordinates = &mut self.coordinates;
+        let seen = course.in_oracle(|| coordinates.pass());
+        course.so_far.oracle_calls += seen.looks;
+        let (rhs, norm2) = coordinates.totals();
+        if seen.gap > START_GAP * (rhs - 0.5 * norm2) && passes + 1 < START_PASSES {
+            self.place.phase = Phase::SmallC { passes: passes + 1 };
+            return;
+        }
+        // The multiple with the largest dual value.
+        let (best, most) = (rhs / norm2, 1.0 / coordinates.stage());
+        if best >= WORTH_SCALING && best < most {
+            coordinates.scale(best);
+            self.place.phase = Phase::SmallC { passes: 0 };
+        } else {
+            if best >= most {
+                coordinates.scale(most);
+            }
+            coordinates.set_stage(1.0);
+            self.place.phase = Phase::Coordinates;
+        }
+        coordinates.wake_all();
+    }
+
+    /// A pass of coordinate steps, and the certificate where the pass says that it might do. Returns P then.
+    fn pass(&mut self, course: &mut Course<'_>) -> Option<f64> {
+        let (coordinates, place) = (&mut self.coordinates, &mut self.place);
+        let seen = course.in_oracle(|| coordinates.pass());
+        course.so_far.oracle_calls += seen.looks;
+        place.pace.after(&seen);
+        if self.blocks.width() > NARROW {
+            for _ in 0..SUPPORT_PASSES {
+                let on_support = course.in_oracle(|| coordinates.pass_on_support());
+                course.so_far.cache_hits += on_support.looks;
+                place.pace.also(&on_support);
+                if on_support.gap < SUPPORT_SHARE * seen.gap {
+                    break;
+                }
+            }
+        }
+        let expected = place.discount * seen.gap;
+        let (rhs, norm2) = coordinates.totals();
+        let primal = course.so_far.primal.min(rhs - 0.5 * norm2 + expected);
+        let target = course.target_at(primal);
+        // What the violations' own rounding adds to a gap.
+        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
+        let is_due = place.pace.looks >= EXACT_AFTER * self.blocks.len() as f64;
+        if expected <= target.max(rounding) || is_due {
+            let primal = self.certify(course);
+            let place = &mut self.place;
+            place.discount = if seen.gap > 0.0 { (course.gap() / seen.gap).clamp(0.1, 1.0) } else { 1.0 };
+            place.pace.begin_again();
+            place.stall.after(&mut course.so_far);
+            return Some(primal);
+        }
+        if self.solver.newton_fits(self.problem) && self.newton_is_faster(target) {
+            self.place.phase = Phase::newton::<B>(self.largest_rhs);
+        }
+        None
+    }
+
+    /// P and D by an exact pass over all examples. Returns P.
+    fn certify(&mut self, course: &mut Course<'_>) -> f64 {
+        // The smaller the gap, the more of it would be the drift of the running sum.
+        if course.relative_target() < DRIFT {
+            self.coordinates.rebuild();
+        }
+        let exact = course.in_oracle(|| self.coordinates.certify(self.pool));
+        course.so_far.oracle_calls += self.blocks.len() as u64;
+        course.bound(exact.dual);
+        course.offer(&self.coordinates.now.w, exact.primal);
+        (course.so_far.working_set, course.so_far.support) = (exact.support, exact.support);
+        exact.primal
+    }
+
+    /// Would coordinate steps take longer than Newton steps, at their pace?
+    fn newton_is_faster(&self, target: f64) -> bool {
+        if self.solver.finish == Finish::Newton {
+            return true;
+        }
+        let (d, n, width) = (self.problem.dimension() as f64, self.blocks.len() as f64, self.blocks.width() as f64);
+        let look = LOOK + 3.0 * width * self.blocks.entries() as f64 / n;
+        let newton = NEWTON_STEPS * (NEWTON_LOOKS[usize::from(width > 1.0)] * n + d * d * d / 3.0 / look);
+        let pace = &self.place.pace;
+        // What is foretold may be wrong; what has been spent is not.
+        pace.spent > newton || pace.looks_left(target / self.place.discount).is_some_and(|left| left > newton)
+    }
+
+    /// A Newton step, or the next proximal point. Returns P.
+    fn newton_step(&mut self, strength: f64, steps: u32, course: &mut Course<'_>) -> f64 {
+        let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
+        let newton = self.newton.get_or_insert_with(|| Newton::new(self.blocks, penalty, strength, d));
+        newton.strength = strength;
+        let now = &mut self.coordinates.now;
+        let point = course.in_oracle(|| newton.look(&now.a, &now.w, self.pool));
+        course.so_far.oracle_calls += self.blocks.len() as u64;
+        course.bound(point.dual);
+        course.offer(&now.w, point.primal);
+        (course.so_far.working_set, course.so_far.support) = (point.support, point.support);
+        if course.converged() {
+            return point.primal;
+        }
+        let mut goes_on = steps < MOST_STEPS;
+        if goes_on && Newton::<B>::is_near(&point, course.target()) {
+            course.in_oracle(|| newton.recenter(&mut now.a, &now.w, self.pool));
+        } else if goes_on {
+            goes_on = course.in_oracle(|| newton.step(&now.a, &mut now.w, self.pool));
+            course.so_far.oracle_calls += self.blocks.len() as u64;
+        }
+        if goes_on {
+            self.place.phase = Phase::Newton { strength: newton.strength, steps: steps + 1 };
+        } else {
+            // Nothing more is gained in f64: coordinate steps go on from the variables at w.
+            newton.take_variables(&mut now.a, &now.w, self.pool);
+            self.coordinates.rebuild();
+            self.coordinates.wake_all();
+            let place = &mut self.place;
+            (place.phase, place.discount, place.pace) = (Phase::Coordinates, FIRST_DISCOUNT, Pace::default());
+            place.stall.after(&mut course.so_far);
+        }
+        point.primal
+    }
+}
+
+impl Phase {
+    fn newton<B: Blocks>(largest_rhs: f64) -> Self {
+        Self::Newton { strength: Newton::<B>::first_strength(largest_rhs), steps: 0 }
+    }
+}
+
+/// How fast coordinate steps close the gap.
+#[derive(Default, Serialize, Deserialize)]
+struct Pace {
+    /// Looks since the start.
+    spent: f64,
+    /// Looks since the last exact pass.
+    looks: f64,
+    /// Looks so far and the logarithm of the gap seen, of the last passes.
+    recent: Vec<(f64, f64)>,
+}
+
+impl Pace {
+    const PASSES: usize = 4;
+
+    fn after(&mut self, seen: &coordinates::Seen) {
+        self.looks += seen.looks as f64;
+        self.spent += seen.looks as f64;
+        if self.recent.len() == 2 * Self::PASSES {
+            self.recent.remove(0);
+        }
+        self.recent.push((self.looks, seen.gap.max(f64::MIN_POSITIVE).ln()));
+    }
+
+    /// After an exact pass, which wakes all examples, the gap that passes see is another.
+    fn begin_again(&mut self) {
+        self.looks = 0.0;
+        self.recent.clear();
+    }
+
+    /// Looks at a few outputs only cost less.
+    fn also(&mut self, on_support: &coordinates::Seen) {
+        const COST: f64 = 0.4;
+        self.looks += COST * on_support.looks as f64;
+        self.spent += COST * on_support.looks as f64;
+    }
+
+    /// Looks until the gap is the target; None while nothing can be said.
+    fn looks_left(&self, target: f64) -> Option<f64> {
+        if self.recent.len() < Self::PASSES {
+            return None;
+        }
+        let (first, last) = (self.recent.first()?, self.recent.last()?);
+        let fall = (first.1 - last.1) / (last.0 - first.0);
+        let left = last.1 - target.ln();
+        Some(if fall > 0.0 { left / fall } else { f64::INFINITY })
+    }
+}

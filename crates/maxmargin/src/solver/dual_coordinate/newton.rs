@@ -1,0 +1,425 @@
+//! The dual by its proximal points, each found by Newton's method in w.
+//!
+//! ```text
+//! a+ = argmax D(a) - sum_i |a_i - a_i^old|^2 / 2 s_i     (Rockafellar 1976)
+//! a+ = proj(a^old + s v(w)) at the w with  w = sum a+ lhs,  the minimum of
+//! phi(w) = 1/2 |w|^2 + sum_i max_b { <b, v_i(w)> - |b - a_i^old|^2 / 2 s_i }
+//! ```
+//!
+//! phi is once differentiable, its second derivative jumps where an output enters or leaves a block's support: Newton's
+//! method with a line search ends all the same, and fast (Li, Sun, Toh 2018). Few examples stand near their margin, so its
+//! matrix is cheap; where w has few coordinates and examples are many, a dozen such steps do what thousands of passes of
+//! coordinate steps would. Sums over examples are taken in parts, so all threads work and the bits stay the same.
+
+use super::block::{Limits, threshold_from};
+use super::stack::Blocks;
+use crate::parallel::{Pool, ranges};
+use crate::problem::Penalty;
+use crate::qp::Factor;
+use crate::sparse::{axpy, dot};
+use crate::weights::Weights;
+
+/// Sums are taken over so many parts of the examples, whatever the number of threads: each has a matrix of its own.
+const PARTS: usize = 8;
+
+/// `s_i = share / (MARGIN * the largest right-hand side)`: the zone around the margin in which variables are free.
+const MARGIN: f64 = 0.3;
+
+/// From one proximal point to the next, s grows by this.
+const GROWTH: f64 = 2.0;
+
+/// A proximal point is good enough when its residual is this share of what it moved.
+const RESIDUAL: f64 = 0.3;
+
+/// The line search ends where the slope is this share of the first.
+const SLOPE: f64 = 0.1;
+const TRIALS: usize = 20;
+
+/// The state of the method.
+pub(super) struct Newton<'b, B> {
+    blocks: &'b B,
+    penalty: Penalty,
+    /// s over the share of an example.
+    pub(super) strength: f64,
+    /// Violations at w, and what they change by along the direction: for the line search only, so f32 is enough.
+    v: Vec<f32>,
+    dv: Vec<f32>,
+    /// `sum a+ lhs`
+    sum: Vec<f64>,
+    direction: Vec<f64>,
+    matrix: Vec<f64>,
+    factor: Factor,
+}
+
+/// What is known at w.
+pub(super) struct Point {
+    pub(super) primal: f64,
+    /// D of `a+`
+    pub(super) dual: f64,
+    /// `|w - sum a+ lhs|^2 / 2`
+    residual: f64,
+    /// `sum |a+ - a|^2 / 2s`
+    moved: f64,
+    pub(super) support: usize,
+}
+
+/// Sums over a part of the examples.
+struct Part {
+    slack: f64,
+    dual: f64,
+    moved: f64,
+    support: usize,
+    sum: Vec<f64>,
+    matrix: Vec<f64>,
+}
+
+impl<'b, B: Blocks> Newton<'b, B> {
+    pub(super) fn new(blocks: &'b B, penalty: Penalty, strength: f64, d: usize) -> Self {
+        let n = blocks.len() * blocks.width();
+        Self {
+            blocks,
+            penalty,
+            strength,
+            v: vec![0.0; n],
+            dv: vec![0.0; n],
+            sum: vec![0.0; d],
+            direction: vec![0.0; d],
+            matrix: vec![0.0; d * d],
+            factor: Factor::default(),
+        }
+    }
+
+    /// The first strength, where right-hand sides are at most so large.
+    pub(super) fn first_strength(largest_rhs: f64) -> f64 {
+        if largest_rhs > 0.0 { 1.0 / (MARGIN * largest_rhs) } else { 1.0 }
+    }
+
+    /// Everything at w: P, the next variables and their D, the gradient and the matrix.
+    pub(super) fn look(&mut self, a: &[f64], w: &Weights, pool: &Pool) -> Point {
+        let (blocks, width, d) = (self.blocks, self.blocks.width(), w.len());
+        let parts = ranges(blocks.len(), PARTS);
+        let mut items = Vec::new();
+        let (mut a, mut v) = (a, self.v.as_mut_slice());
+        for range in parts {
+            let (own_a, rest_a) = a.split_at(range.len() * width);
+            let (own_v, rest_v) = v.split_at_mut(range.len() * width);
+            (a, v) = (rest_a, rest_v);
+            items.push((range, own_a, own_v));
+        }
+        let (strength, penalty) = (self.strength, self.penalty);
+        let all: Vec<u32> = (0..width as u32).collect();
+        let parts = pool.map(items, |(range, a, v)| {
+            let mut part =
+                Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
+            let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
+            for (i, (a, v)) in range.zip(a.chunks_exact(width).zip(v.chunks_exact_mut(width))) {
+                let example = blocks.example(i);
+                let share = example.share;
+                if share == 0.0 {
+                    continue;
+                }
+                blocks.violations(&example, w, &mut at_w);
+                let mut h: f64 = 0.0;
+                for (v, &at_w) in v.iter_mut().zip(&at_w) {
+                    h = h.max(at_w);
+                    *v = at_w as f32;
+                }
+                let (limits, s) = (example.limits(penalty, 1.0), strength * share);
+                next.copy_from_slice(a);
+                let pull = proximal(&mut next, &at_w, s, limits);
+                part.slack += share * if limits.ridge > 0.0 { 0.5 * h * h } else { h };
+                support.clear();
+                let mut total = 0.0;
+                for (k, (&next, &a)) in next.iter().zip(a).enumerate() {
+                    part.moved += 0.5 * (next - a) * (next - a) / s;
+                    if next > 0.0 {
+                        support.push(k as u32);
+                        total += next;
+                    }
+                }
+                if support.is_empty() {
+                    continue;
+                }
+                part.support += support.len();
+                part.dual += blocks.rhs(&example, &all, &next) - 0.5 * limits.ridge * total * total;
+                blocks.add(&example, &all, &next, &mut part.sum);
+                // At a corner nothing moves.
+                if !(support.len() == 1 && pull == 1.0) {
+                    blocks.add_curvature(
+                        &example,
+                        &support,
+                        |k, l| s * (f64::from(u8::from(k == l)) - pull),
+                        &mut part.matrix,
+                    );
+                }
+            }
+            part
+        });
+        let half_norm2 = 0.5 * dot(w.as_slice(), w.as_slice());
+        let mut point = Point { primal: half_norm2, dual: 0.0, residual: 0.0, moved: 0.0, support: 0 };
+        self.sum.fill(0.0);
+        self.matrix.fill(0.0);
+        for part in parts {
+            point.primal += part.slack;
+            point.dual += part.dual;
+            point.moved += part.moved;
+            point.support += part.support;
+            axpy(1.0, &part.sum, &mut self.sum);
+            axpy(1.0, &part.matrix, &mut self.matrix);
+        }
+        point.dual -= 0.5 * dot(&self.sum, &self.sum);
+        for ((d, sum), w) in self.direction.iter_mut().zip(&self.sum).zip(w.as_slice()) {
+            *d = sum - w;
+        }
+        point.residual = 0.5 * dot(&self.direction, &self.direction);
+        point
+    }
+
+    /// `sum a+ lhs` and the matrix where [`look`](Self::look) has been.
+    #[cfg(test)]
+    pub(super) fn derivatives(&self) -> (Vec<f64>, Vec<f64>) {
+        (self.sum.clone(), self.matrix.clone())
+    }
+
+    /// Is w near enough to the proximal point, for a target gap?
+    pub(super) fn is_near(point: &Point, target: f64) -> bool {
+        point.residual <= RESIDUAL * point.moved.max(0.1 * target)
+    }
+
+    /// Takes the variables at w for the next centre.
+    pub(super) fn recenter(&mut self, a: &mut [f64], w: &Weights, pool: &Pool) {
+        self.take_variables(a, w, pool);
+        self.strength *= GROWTH;
+    }
+
+    /// The variables at w.
+    pub(super) fn take_variables(&self, a: &mut [f64], w: &Weights, pool: &Pool) {
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let mut items = Vec::new();
+        let mut a = a;
+        for range in ranges(blocks.len(), PARTS) {
+            let (own, rest) = a.split_at_mut(range.len() * width);
+            a = rest;
+            items.push((range, own));
+        }
+        let (strength, penalty) = (self.strength, self.penalty);
+        pool.map(items, |(range, a)| {
+            let mut v = vec![0.0; width];
+            for (i, a) in range.zip(a.chunks_exact_mut(width)) {
+                let example = blocks.example(i);
+                if example.share > 0.0 {
+                    blocks.violations(&example, w, &mut v);
+                    proximal(a, &v, strength * example.share, example.limits(penalty, 1.0));
+                }
+            }
+        });
+    }
+
+    /// One step from w, where [`look`](Self::look) has been. False where nothing more is gained in f64.
+    pub(super) fn step(&mut self, a: &[f64], w: &mut Weights, pool: &Pool) -> bool {
+        let d = w.len();
+        for j in 0..d {
+            self.matrix[j * d + j] += 1.0;
+        }
+        self.factor.clear();
+        for (j, row) in self.matrix.chunks_exact(d).enumerate() {
+            self.factor.append(row[..j].iter().copied(), row[j], f64::MIN_POSITIVE);
+        }
+        self.factor.solve(&mut self.direction);
+        self.follow(pool);
+        let step = self.search(a, w, pool);
+        if step <= 0.0 {
+            return false;
+        }
+        axpy(step, &self.direction, w.as_mut_slice());
+        true
+    }
+
+    /// What the violations change by along the direction.
+    fn follow(&mut self, pool: &Pool) {
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let direction = Weights::from(std::mem::take(&mut self.direction));
+        let mut items = Vec::new();
+        let mut dv = self.dv.as_mut_slice();
+        for range in ranges(blocks.len(), PARTS) {
+            let (own, rest) = dv.split_at_mut(range.len() * width);
+            dv = rest;
+            items.push((range, own));
+        }
+        pool.map(items, |(range, dv)| {
+            let mut ahead = vec![0.0; width];
+            for (i, dv) in range.zip(dv.chunks_exact_mut(width)) {
+                blocks.slopes(&blocks.example(i), &direction, &mut ahead);
+                for (dv, ahead) in dv.iter_mut().zip(&ahead) {
+                    *dv = *ahead as f32;
+                }
+            }
+        });
+        self.direction = direction.into();
+    }
+
+    /// The step along the direction that minimises phi, nearly.
+    fn search(&self, a: &[f64], w: &Weights, pool: &Pool) -> f64 {
+        let (w_d, d_d) = (dot(w.as_slice(), &self.direction), dot(&self.direction, &self.direction));
+        let at = |t: f64| {
+            let (slope, curvature) = self.along(t, a, pool);
+            (w_d + t * d_d + slope, d_d + curvature)
+        };
+        let (first, _) = at(0.0);
+        // Not so where the matrix is beyond f64.
+        if !(first < 0.0 && first.is_finite()) {
+            return 0.0;
+        }
+        let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+        for _ in 0..TRIALS {
+            let (slope, curvature) = at(t);
+            if slope.abs() <= SLOPE * first.abs() {
+                return t;
+            }
+            if slope < 0.0 {
+                low = t;
+            } else {
+                high = t;
+            }
+            t -= slope / curvature;
+            if t <= low || t >= high {
+                t = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
+            }
+        }
+        low
+    }
+
+    /// Slope and curvature of the examples' part of phi at a step t.
+    fn along(&self, t: f64, variables: &[f64], pool: &Pool) -> (f64, f64) {
+        let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
+        let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
+            let (mut slope, mut curvature) = (0.0, 0.0);
+            let (mut a, mut v) = (vec![0.0; width], vec![0.0; width]);
+            for i in range {
+                let share = blocks.share(i);
+                if share == 0.0 {
+                    continue;
+                }
+                let own = i * width..(i + 1) * width;
+                let (at_w, dv) = (&self.v[own.clone()], &self.dv[own.clone()]);
+                for (v, (&at_w, &dv)) in v.iter_mut().zip(at_w.iter().zip(dv)) {
+                    *v = f64::from(at_w) + t * f64::from(dv);
+                }
+                a.copy_from_slice(&variables[own]);
+                let s = strength * share;
+                let pull = proximal(&mut a, &v, s, Limits::new(penalty, share));
+                let (mut sum, mut squares) = (0.0, 0.0);
+                for (&a, &dv) in a.iter().zip(dv) {
+                    if a > 0.0 {
+                        let dv = f64::from(dv);
+                        slope += a * dv;
+                        sum += dv;
+                        squares += dv * dv;
+                    }
+                }
+                curvature += s * (squares - pull * sum * sum);
+            }
+            (slope, curvature)
+        });
+        parts.into_iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+    }
+}
+
+/// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
+/// `s (I - p 11')`.
+fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
+    for (a, v) in a.iter_mut().zip(v) {
+        *a += s * v;
+        most = if *a > most { *a } else { most };
+        total += if *a > 0.0 { *a } else { 0.0 };
+    }
+    let rigid = s * limits.ridge;
+    if most <= 0.0 || (rigid == 0.0 && total <= limits.cap) {
+        for a in a.iter_mut() {
+            *a = if *a > 0.0 { *a } else { 0.0 };
+        }
+        return rigid;
+    }
+    // From the largest down: where s is large, the cap would drown in what the violations add.
+    for a in a.iter_mut() {
+        *a -= most;
+    }
+    let (theta, pull) = if rigid > 0.0 {
+        let rule = |total: f64, count: f64| (rigid * total - most) / (1.0 + rigid * count);
+        let (theta, (_, count)) = threshold_from(a, -most / (1.0 + rigid), rule);
+        (theta, rigid / (1.0 + rigid * count))
+    } else {
+        let rule = |total: f64, count: f64| (total - limits.cap) / count;
+        let (theta, (_, count)) = threshold_from(a, (-most).max(-limits.cap), rule);
+        (theta, 1.0 / count)
+    };
+    for a in a.iter_mut() {
+        let over = *a - theta;
+        *a = if over <= 0.0 {
+            0.0
+        } else if pull == 1.0 && limits.ridge == 0.0 {
+            limits.cap
+        } else {
+            over
+        };
+    }
+    pull
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The conditions of the maximum, and the derivative by differences where no output enters or leaves.
+        #[test]
+        fn the_proximal_point(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0), 1..25),
+            strength in (0.0_f64..40.0).prop_map(f64::exp2),
+            share in 1e-3_f64..10.0,
+            quadratic: bool,
+        ) {
+            let limits = Limits::new(if quadratic { Penalty::Quadratic } else { Penalty::Linear }, share);
+            let (s, n) = (strength * share, outputs.len() as f64);
+            let (v, a): (Vec<f64>, Vec<f64>) = outputs.iter().map(|o| (o.0, o.1 * share / n)).unzip();
+            let mut b = a.clone();
+            let pull = proximal(&mut b, &v, s, limits);
+            let sum: f64 = b.iter().sum();
+            prop_assert!(b.iter().all(|b| *b >= 0.0) && sum <= limits.cap * (1.0 + 1e-13), "{} of {:?}", sum, limits);
+            // v - (b - a)/s - ridge S is one number on the support, the cap's multiplier, and no more elsewhere.
+            let gradient: Vec<f64> = (0..v.len()).map(|k| v[k] - (b[k] - a[k]) / s - limits.ridge * sum).collect();
+            let high = gradient.iter().copied().fold(0.0, f64::max);
+            let mut low = if sum < limits.cap * (1.0 - 1e-12) { 0.0 } else { f64::INFINITY };
+            for (g, _) in gradient.iter().zip(&b).filter(|e| *e.1 > 0.0) {
+                low = f64::min(low, *g);
+            }
+            prop_assert!(high - low <= 1e-12 * (1.0 + 1.0 / strength), "{} {}", high, low);
+
+            let support = |b: &[f64]| b.iter().map(|b| *b > 0.0).collect::<Vec<_>>();
+            let step = 1e-5 / strength;
+            for l in (0..v.len()).filter(|l| b[*l] > 0.0).take(3) {
+                let at = |h: f64| {
+                    let (mut v, mut b) = (v.clone(), a.clone());
+                    v[l] += h;
+                    proximal(&mut b, &v, s, limits);
+                    b
+                };
+                let (more, less) = (at(step), at(-step));
+                let full = |b: &[f64]| b.iter().sum::<f64>() >= limits.cap * (1.0 - 1e-12);
+                if support(&more) != support(&b) || support(&less) != support(&b) || full(&more) != full(&less) || strength > 1e3 {
+                    continue;
+                }
+                for k in (0..v.len()).filter(|k| b[*k] > 0.0) {
+                    let slope = (more[k] - less[k]) / (2.0 * step);
+                    let right = s * (f64::from(u8::from(k == l)) - pull);
+                    prop_assert!((slope - right).abs() <= 1e-5 * s, "{} is not {}", slope, right);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! The examples as blocks of dual variables: violations at w, exact steps, and their share in w.
+
+use super::block::{self, Limits, Look};
+use crate::features::Block;
+use crate::parallel::{Pool, ranges};
+use crate::problem::{Penalty, Problem, Rescaling};
+use crate::sparse::{SparseView, prefetch};
+use crate::task::{Listed, Stacked, Task};
+use crate::weights::Weights;
+
+/// What the passes need of the examples. Two kinds stand behind it: one output beside the truth, and many.
+pub(super) trait Blocks: Sync {
+    /// Number of examples n.
+    fn len(&self) -> usize;
+
+    /// Dual variables of an example.
+    fn width(&self) -> usize;
+
+    /// Example i, to be looked at.
+    fn example(&self, i: usize) -> Example<'_>;
+
+    /// Hints that example i will be asked for soon.
+    fn prefetch(&self, i: usize);
+
+    /// Number of entries of all phi.
+    fn entries(&self) -> u64;
+
+    /// C c_i / n
+    fn share(&self, i: usize) -> f64;
+
+    /// Violations of the example's outputs at w; far below zero for the truth itself, where it is among them.
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]);
+
+    /// Violations of some of its outputs only.
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]);
+
+    /// What the violations change by when w moves by `direction`.
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]);
+
+    /// Looks at the block of an example.
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look;
+
+    /// Moves `a`, the variables of the outputs `of`, whose violations are `v`, to the maximum of the example's block where the
+    /// others stay zero. `v` is used up.
+    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits);
+
+    /// `w += sum delta_k lhs_k` over the outputs `of`.
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]);
+
+    /// `sum a_k rhs_k` over the outputs `of`.
+    fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64;
+
+    /// `lower += sum_kl j(k, l) lhs_k lhs_l'` over the outputs `of`, below the diagonal, row by row.
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]);
+}
+
+/// What is read of an example, once for each visit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Example<'e> {
+    pub(super) phi: SparseView<'e>,
+    pub(super) norm2: f64,
+    /// C c_i / n
+    pub(super) share: f64,
+    truth: usize,
+}
+
+impl Example<'_> {
+    /// The limits of its block where C counts `stage` times.
+    pub(super) fn limits(&self, penalty: Penalty, stage: f64) -> Limits {
+        Limits::new(penalty, stage * self.share)
+    }
+}
+
+/// What is common to both kinds.
+pub(super) struct Examples<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    listed: &'a dyn Listed<T>,
+    stacked: &'a dyn Stacked<T>,
+    norms2: Vec<f64>,
+    entries: u64,
+    share: f64,
+}
+
+impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
+    pub(super) fn new(
+        problem: &'p Problem<'a, T>,
+        listed: &'a dyn Listed<T>,
+        stacked: &'a dyn Stacked<T>,
+        pool: &Pool,
+    ) -> Self {
+        const PARTS: usize = 64;
+        let parts = pool.map(ranges(problem.len(), PARTS), |part| {
+            part.map(|i| stacked.phi(problem.input(i)).norm2()).collect::<Vec<_>>()
+        });
+        let share = problem.formulation().c / problem.len() as f64;
+        let entries = (0..problem.len()).map(|i| stacked.phi(problem.input(i)).len() as u64).sum();
+        Self { problem, listed, stacked, norms2: parts.concat(), entries, share }
+    }
+
+    fn example(&self, i: usize) -> Example<'a> {
+        Example {
+            phi: self.stacked.phi(self.problem.input(i)),
+            norm2: self.norms2[i],
+            share: self.share(i),
+            truth: self.listed.index(self.problem.truth(i)),
+        }
+    }
+
+    fn share(&self, i: usize) -> f64 {
+        self.share * self.problem.weight(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.problem.prefetch(i);
+        prefetch(&self.norms2[i]);
+    }
+}
+
+/// Two outputs: one dual variable an example, `lhs = factor * y * phi` with y = -1, +1.
+pub(super) struct Signed<'p, 'a, T: Task> {
+    examples: Examples<'p, 'a, T>,
+    base: usize,
+    dimension: usize,
+    /// By truth: rhs, and factor times y.
+    terms: [(f64, f64); 2],
+}
+
+impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
+    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
+        let term = |truth: usize, sign: f64| {
+            let listed = examples.listed;
+            let term = examples.problem.term(listed.losses(&listed.output(truth))[1 - truth]);
+            (term.rhs, sign * term.factor)
+        };
+        let terms = [term(0, -1.0), term(1, 1.0)];
+        Self { dimension: examples.problem.dimension(), examples, base: block.base as usize, terms }
+    }
+}
+
+impl<T: Task> Blocks for Signed<'_, '_, T> {
+    fn len(&self) -> usize {
+        self.examples.problem.len()
+    }
+
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn example(&self, i: usize) -> Example<'_> {
+        self.examples.example(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.examples.prefetch(i);
+    }
+
+    fn entries(&self) -> u64 {
+        self.examples.entries
+    }
+
+    fn share(&self, i: usize) -> f64 {
+        self.examples.share(i)
+    }
+
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+        let (rhs, factor) = self.terms[example.truth];
+        v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.base..]);
+    }
+
+    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, v: &mut [f64]) {
+        self.violations(example, w, v);
+    }
+
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+        let (_, factor) = self.terms[example.truth];
+        slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
+    }
+
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
+        block::look_at_one(v[0], a[0], limits)
+    }
+
+    fn maximise(&self, example: &Example<'_>, _: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+        let (_, factor) = self.terms[example.truth];
+        a[0] = block::maximise_one(v[0], a[0], factor * factor * example.norm2, limits);
+    }
+
+    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], w: &mut [f64]) {
+        let (_, factor) = self.terms[example.truth];
+        example.phi.add_to(factor * delta[0], &mut w[self.base..]);
+    }
+
+    fn rhs(&self, example: &Example<'_>, _: &[u32], a: &[f64]) -> f64 {
+        self.terms[example.truth].0 * a[0]
+    }
+
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
+        let [k] = *of else { return };
+        let (_, factor) = self.terms[example.truth];
+        let (scale, phi, d) = (factor * factor * j(k, k), example.phi, self.dimension);
+        for (at, (row, x)) in phi.iter().enumerate() {
+            let row = &mut lower[(self.base + row as usize) * d + self.base..];
+            let x = scale * f64::from(x);
+            for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
+                row[column as usize] += x * f64::from(y);
+            }
+        }
+    }
+}
+
+/// Many outputs: a dual variable for each, the truth's idle. `lhs_k = factor_k (phi in the truth's slot - phi in slot k)`.
+pub(super) struct Slotted<'p, 'a, T: Task> {
+    examples: Examples<'p, 'a, T>,
+    block: Block,
+    dimension: usize,
+    outputs: usize,
+    /// By truth and output.
+    rhs: Vec<f64>,
+    factors: Vec<f64>,
+    has_unit_factors: bool,
+}
+
+impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
+    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
+        let (problem, listed) = (examples.problem, examples.listed);
+        let outputs = listed.count();
+        let terms = (0..outputs).flat_map(|truth| {
+            let losses = listed.losses(&listed.output(truth)).to_vec();
+            losses.into_iter().map(|loss| problem.term(loss))
+        });
+        let (factors, rhs) = terms.map(|term| (term.factor, term.rhs)).unzip();
+        let has_unit_factors = problem.formulation().rescaling == Rescaling::Margin;
+        Self { dimension: problem.dimension(), examples, block, outputs, rhs, factors, has_unit_factors }
+    }
+
+    /// Right-hand sides and factors of all outputs where `truth` is right.
+    fn terms(&self, truth: usize) -> (&[f64], &[f64]) {
+        let row = truth * self.outputs..(truth + 1) * self.outputs;
+        (&self.rhs[row.clone()], &self.factors[row])
+    }
+
+    /// `<w, phi in a slot>`
+    fn score(&self, w: &[f64], phi: SparseView<'_>, slot: usize) -> f64 {
+        let width = self.block.width as usize;
+        let w = &w[self.block.base as usize + slot..];
+        phi.iter().map(|(j, x)| f64::from(x) * w[j as usize * width]).sum()
+    }
+}
+
+impl<T: Task> Blocks for Slotted<'_, '_, T> {
+    fn len(&self) -> usize {
+        self.examples.problem.len()
+    }
+
+    fn width(&self) -> usize {
+        self.outputs
+    }
+
+    fn example(&self, i: usize) -> Example<'_> {
+        self.examples.example(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.examples.prefetch(i);
+    }
+
+    fn entries(&self) -> u64 {
+        self.examples.entries
+    }
+
+    fn share(&self, i: usize) -> f64 {
+        self.examples.share(i)
+    }
+
+    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+        let (rhs, factors) = self.terms(example.truth);
+        w.scores(self.block, example.phi, v);
+        let at_truth = v[example.truth];
+        if self.has_unit_factors {
+            for (v, rhs) in v.iter_mut().zip(rhs) {
+                *v = rhs - (at_truth - *v);
+            }
+        } else {
+            for (v, (rhs, factor)) in v.iter_mut().zip(rhs.iter().zip(factors)) {
+                *v = rhs - factor * (at_truth - *v);
+            }
+        }
+        v[example.truth] = f64::MIN;
+    }
+
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]) {
+        let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
+        // Where no example has a feature, the block has no coordinates to slice.
+        let score = |slot| if phi.is_empty() { 0.0 } else { self.score(w.as_slice(), phi, slot) };
+        let at_truth = score(example.truth);
+        for (v, &k) in v.iter_mut().zip(of) {
+            let k = k as usize;
+            *v = rhs[k] - factors[k] * (at_truth - score(k));
+        }
+    }
+
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+        direction.scores(self.block, example.phi, slopes);
+        let at_truth = slopes[example.truth];
+        for (slope, factor) in slopes.iter_mut().zip(self.terms(example.truth).1) {
+            *slope = factor * (*slope - at_truth);
+        }
+    }
+
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
+        block::look(v, a, limits)
+    }
+
+    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+        let q = example.norm2;
+        if self.has_unit_factors {
+            return block::maximise_stacked(v, a, q, limits);
+        }
+        let factors = self.terms(example.truth).1;
+        let factor = |k: usize| factors[of[k] as usize];
+        let gram = |k: usize, l: usize| q * factor(k) * factor(l) * if k == l { 2.0 } else { 1.0 };
+        block::maximise_pairs(v, a, gram, limits);
+    }
+
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]) {
+        if example.phi.is_empty() {
+            return;
+        }
+        let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
+        let mut add = |slot: usize, scale: f64| {
+            let w = &mut w[self.block.base as usize + slot..];
+            for (j, x) in example.phi.iter() {
+                w[j as usize * width] += scale * f64::from(x);
+            }
+        };
+        let mut at_truth = 0.0;
+        for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+            let scale = factors[k as usize] * delta;
+            at_truth += scale;
+            add(k as usize, -scale);
+        }
+        if at_truth != 0.0 {
+            add(example.truth, at_truth);
+        }
+    }
+
+    fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
+        let rhs = self.terms(example.truth).0;
+        of.iter().zip(a).map(|(&k, a)| a * rhs[k as usize]).sum()
+    }
+
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
+        // The outputs share phi, so the curvature is a small matrix over slots times phi phi'. Of more outputs than that, which
+        // are rare, some are left out: the step is a little less than Newton's, no less downhill.
+        const MOST: usize = 16;
+        let factors = self.terms(example.truth).1;
+        let (phi, width, d) = (example.phi, self.block.width as usize, self.dimension);
+        let mut slots = [example.truth; MOST];
+        let mut small = [[0.0; MOST]; MOST];
+        let of = &of[..of.len().min(MOST - 1)];
+        for (s, &k) in of.iter().enumerate() {
+            slots[s + 1] = k as usize;
+            for (t, &l) in of.iter().enumerate() {
+                let value = j(k, l) * factors[k as usize] * factors[l as usize];
+                small[s + 1][t + 1] = value;
+                small[0][t + 1] -= value;
+                small[s + 1][0] -= value;
+                small[0][0] += value;
+            }
+        }
+        let (slots, base) = (&slots[..=of.len()], self.block.base as usize);
+        for (at, (row, x)) in phi.iter().enumerate() {
+            for (&slot, small) in slots.iter().zip(&small) {
+                let row = &mut lower[(base + row as usize * width + slot) * d + base..];
+                let x = f64::from(x);
+                for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
+                    let xy = x * f64::from(y);
+                    let row = &mut row[column as usize * width..][..width];
+                    for (&other, small) in slots.iter().zip(small) {
+                        row[other] += xy * small;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::newton::Newton;
+    use super::*;
+    use crate::features::Collect;
+    use crate::problem::Formulation;
+    use crate::solver::random::Random;
+    use crate::sparse::{SparseMatrix, dot};
+    use crate::task::Places;
+    use crate::tasks::binary::Binary;
+    use crate::tasks::multiclass::{Costs, Multiclass};
+
+    const D: u32 = 3;
+    const N: usize = 12;
+
+    fn rows(random: &mut Random) -> SparseMatrix {
+        let mut x = SparseMatrix::new();
+        for i in 0..N {
+            // Every fourth row is empty.
+            let row: Vec<_> = (0..D).filter(|j| i % 4 != 3 && random.unit() > 0.1 * f64::from(*j)).collect();
+            x.push_row(row.into_iter().map(|j| (j, (2.0 * random.unit() - 1.0) as f32)));
+        }
+        x.set_columns(D);
+        x
+    }
+
+    fn signed(random: &mut Random, n: usize) -> Vec<f64> {
+        (0..n).map(|_| 2.0 * random.unit() - 1.0).collect()
+    }
+
+    /// lhs and rhs of every variable of an example by the definitions; None for the truth.
+    fn dense<T: Task<Output = u32>>(
+        problem: &Problem<'_, T>,
+        i: usize,
+        outputs: &[u32],
+    ) -> Vec<Option<(Vec<f64>, f64)>> {
+        let psi = |y: u32| {
+            let (mut collect, mut psi) = (Collect::default(), vec![0.0; problem.dimension()]);
+            problem.task().features(problem.input(i), &y, &mut collect).unwrap();
+            collect.merged().iter().for_each(|&(j, v)| psi[j as usize] += v);
+            psi
+        };
+        let truth = *problem.truth(i);
+        let term = |y: u32| {
+            let term = problem.term(problem.task().loss(&truth, &y));
+            let lhs = psi(truth).iter().zip(psi(y)).map(|(t, y)| term.factor * (t - y)).collect();
+            (y != truth).then_some((lhs, term.rhs))
+        };
+        outputs.iter().map(|&y| term(y)).collect()
+    }
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} is not {b}");
+    }
+
+    /// All that blocks say, against dense vectors.
+    fn agrees<T: Task<Output = u32>>(
+        problem: &Problem<'_, T>,
+        blocks: &impl Blocks,
+        outputs: impl Fn(u32) -> Vec<u32>,
+        random: &mut Random,
+    ) {
+        let (d, width) = (problem.dimension(), blocks.width());
+        let (w, direction) = (Weights::from(signed(random, d)), Weights::from(signed(random, d)));
+        let all: Vec<u32> = (0..width as u32).collect();
+        for i in 0..problem.len() {
+            let example = blocks.example(i);
+            let terms = dense(problem, i, &outputs(*problem.truth(i)));
+            let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
+            let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
+            blocks.violations(&example, &w, &mut v);
+            blocks.slopes(&example, &direction, &mut slopes);
+            let mut some = vec![0.0; others.len()];
+            blocks.violations_of(&example, &others, &w, &mut some);
+            let delta = signed(random, others.len());
+            let (mut sum, mut right, mut rhs) = (vec![0.0; d], vec![0.0; d], 0.0);
+            blocks.add(&example, &others, &delta, &mut sum);
+            let j = |k: u32, l: u32| if k == l { 2.0 } else { -0.25 };
+            let (mut lower, mut full) = (vec![0.0; d * d], vec![0.0; d * d]);
+            blocks.add_curvature(&example, &others, j, &mut lower);
+            for (at, &k) in others.iter().enumerate() {
+                let (lhs, b) = terms[k as usize].as_ref().unwrap();
+                near(v[k as usize], b - dot(lhs, w.as_slice()));
+                near(some[at], v[k as usize]);
+                near(slopes[k as usize], -dot(lhs, direction.as_slice()));
+                rhs += delta[at] * b;
+                lhs.iter().zip(&mut right).for_each(|(l, r)| *r += delta[at] * l);
+                for &l in &others {
+                    let other = &terms[l as usize].as_ref().unwrap().0;
+                    for (cell, full) in full.iter_mut().enumerate() {
+                        *full += j(k, l) * lhs[cell / d] * other[cell % d];
+                    }
+                }
+            }
+            near(blocks.rhs(&example, &others, &delta), rhs);
+            sum.iter().zip(&right).for_each(|(a, b)| near(*a, *b));
+            for (cell, full) in full.iter().enumerate().filter(|c| c.0 % d <= c.0 / d) {
+                near(lower[cell], *full);
+            }
+            near(example.norm2, dot(&phi(problem.dimension(), example.phi), &phi(problem.dimension(), example.phi)));
+        }
+    }
+
+    fn phi(d: usize, phi: SparseView<'_>) -> Vec<f64> {
+        let mut dense = vec![0.0; d];
+        phi.add_to(1.0, &mut dense);
+        dense
+    }
+
+    /// The gradient's differences along random directions are the matrix times them.
+    fn newton_agrees<B: Blocks>(blocks: &B, penalty: Penalty, d: usize, random: &mut Random) {
+        const STEP: f64 = 1e-6;
+        let (pool, w) = (Pool::new(1).unwrap(), signed(random, d));
+        let a: Vec<f64> = (0..blocks.len() * blocks.width()).map(|_| 0.0).collect();
+        let mut newton = Newton::new(blocks, penalty, 0.7, d);
+        let mut sum = |w: Vec<f64>| {
+            newton.look(&a, &Weights::from(w), &pool);
+            newton.derivatives()
+        };
+        let (_, matrix) = sum(w.clone());
+        for _ in 0..3 {
+            let direction = signed(random, d);
+            let ahead = |h: f64| w.iter().zip(&direction).map(|(w, d)| w + h * d).collect::<Vec<_>>();
+            let ((more, _), (less, _)) = (sum(ahead(STEP)), sum(ahead(-STEP)));
+            for j in 0..d {
+                let symmetric = |k: usize| if k <= j { matrix[j * d + k] } else { matrix[k * d + j] };
+                let product: f64 = (0..d).map(|k| symmetric(k) * direction[k]).sum();
+                // w falls into the violations with a minus.
+                let slope = -(more[j] - less[j]) / (2.0 * STEP);
+                assert!((slope - product).abs() <= 1e-5 * (1.0 + product.abs()), "{slope} is not {product}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_agree_with_dense_vectors() {
+        let mut random = Random::new(1);
+        let x = rows(&mut random);
+        let (views, pool) = (x.views(), Pool::new(1).unwrap());
+        let table = vec![0.0, 1.0, 0.5, 2.0, 1.5, 0.0, 0.0, 1.0, 3.0, 1.0, 0.0, 0.7, 1.0, 0.3, 2.0, 0.0];
+        let (two, four) = (Binary::new(D), Multiclass::new(D, Costs::table(4, table).unwrap()));
+        let (bits, y): (Vec<u32>, Vec<u32>) = (0..N as u32).map(|i| (i % 2, (i / 2 + i) % 4)).unzip();
+        for rescaling in [Rescaling::Margin, Rescaling::Slack] {
+            for penalty in [Penalty::Linear, Penalty::Quadratic] {
+                let f = Formulation { c: 5.0, rescaling, penalty, loss_scale: 1.5 };
+                let problem = Problem::new(&two, &views, &bits, None, f).unwrap();
+                let (listed, stacked) = (two.listed().unwrap(), two.listed().unwrap().stacked().unwrap());
+                let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
+                let blocks = Signed::new(Examples::new(&problem, listed, stacked, &pool), block);
+                agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
+                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
+
+                let problem = Problem::new(&four, &views, &y, None, f).unwrap();
+                let (listed, stacked) = (four.listed().unwrap(), four.listed().unwrap().stacked().unwrap());
+                let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
+                let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+                agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
+                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Held-out examples: the loss on them as training goes, and the weights that did best.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::parallel::{Pool, ranges};
+use crate::problem::Problem;
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// Examples that are not trained on.
+#[derive(Debug)]
+pub struct Heldout<'h, T: Task> {
+    task: &'h T,
+    inputs: &'h [T::Input<'h>],
+    truths: &'h [Option<T::Output>],
+    loss_scale: f64,
+    /// What an example costs whose truth the task does not know, scaled.
+    unknown: f64,
+}
+
+impl<'h, T: Task> Heldout<'h, T> {
+    /// Beside the examples of `problem`. A truth that is None is none of the task's outputs: whatever is predicted there
+    /// costs the largest loss in the data of `problem`.
+    ///
+    /// # Panics
+    /// If there is no example, or the numbers of inputs and truths differ.
+    pub fn new(problem: &Problem<'h, T>, inputs: &'h [T::Input<'h>], truths: &'h [Option<T::Output>]) -> Self {
+        assert!(!inputs.is_empty() && inputs.len() == truths.len(), "a truth for each of some inputs");
+        let loss_scale = problem.formulation().loss_scale;
+        Self { task: problem.task(), inputs, truths, loss_scale, unknown: problem.max_loss() }
+    }
+
+    /// Mean loss of the predictions at w.
+    pub fn mean_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        // Not by the number of threads: sums are the same with any.
+        const PARTS: usize = 64;
+        let parts = pool.map(ranges(self.inputs.len(), PARTS), |range| {
+            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
+            let mut sum = 0.0;
+            for i in range {
+                sum += match &self.truths[i] {
+                    Some(truth) => {
+                        self.task.argmax(w, self.inputs[i], None, &mut scratch, &mut y)?;
+                        self.loss_scale * self.task.loss(truth, &y)
+                    }
+                    None => self.unknown,
+                };
+            }
+            Ok(sum)
+        });
+        let sum = parts.into_iter().try_fold(0.0, |sum, part: Result<f64>| Ok(sum + part?))?;
+        Ok(sum / self.inputs.len() as f64)
+    }
+}
+
+/// What looks at held-out examples have shown.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Looks {
+    /// Passes at the last look.
+    passes: f64,
+    last: Option<f64>,
+    best: Option<Best>,
+}
+
+/// The weights that did best, the earliest of equals.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Best {
+    /// Their mean loss on the held-out examples.
+    pub loss: f64,
+    /// They themselves.
+    pub weights: Weights,
+}
+
+impl Looks {
+    /// Is it time for another? Once a pass, never by the clock: the same run looks at the same weights.
+    pub fn is_due(&self, passes: f64) -> bool {
+        self.last.is_none() || passes >= self.passes + 1.0
+    }
+
+    /// Takes note of a look, after that many passes.
+    pub fn add(&mut self, passes: f64, loss: f64, weights: &Weights) {
+        (self.passes, self.last) = (passes, Some(loss));
+        if self.best.as_ref().is_none_or(|best| loss < best.loss) {
+            self.best = Some(Best { loss, weights: weights.clone() });
+        }
+    }
+
+    /// The loss at the last look.
+    pub fn last(&self) -> Option<f64> {
+        self.last
+    }
+
+    /// The best one.
+    pub fn best(&self) -> Option<&Best> {
+        self.best.as_ref()
+    }
+
+    /// The best one, to be kept.
+    pub fn into_best(self) -> Option<Best> {
+        self.best
+    }
+}
