@@ -135,8 +135,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         if saved.growth.is_some() {
             let passes = f64::from(self.position.passes) + f64::from(u8::from(!self.order.is_over()));
             self.u.as_mut_slice().iter_mut().for_each(|u| *u /= passes.max(1.0));
-            self.position =
-                Position { visits: self.order.len() as f64, passes: 1, l: l / passes.max(1.0), looked: 0 };
+            self.position = Position { visits: self.order.len() as f64, passes: 1, l: l / passes.max(1.0), looked: 0 };
             self.average.clear();
             self.order.begin_pass();
         }
