@@ -353,8 +353,8 @@ mod tests {
             maximise_stacked(&v, &mut stacked, q, limits);
             is_maximum(&moved(&v, &a, &stacked, gram), &stacked, limits, scale);
             maximise_pairs(&mut after, &mut pairs, gram, limits);
-            // With next to no curvature pair steps are as good, but elsewhere.
-            if q >= 0.1 && outputs.len() <= 10 {
+            // With next to no curvature, or next to no room, pair steps are as good, but elsewhere.
+            if q >= 0.1 && limits.ridge <= 10.0 && outputs.len() <= 10 {
                 is_maximum(&after, &pairs, limits, 10.0 * scale);
                 let most = stacked.iter().sum::<f64>().max(1e-300);
                 for (s, p) in stacked.iter().zip(&pairs) {
