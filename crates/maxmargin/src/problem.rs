@@ -16,7 +16,7 @@
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::parallel::{Pool, ranges};
-use crate::sparse::{dot, prefetch};
+use crate::sparse::dot;
 use crate::task::{Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
@@ -206,8 +206,14 @@ impl<'a, T: Task> Problem<'a, T> {
         Self { formulation: Formulation { c, ..self.formulation }, ..*self }
     }
 
+    /// The inputs, of which these may be some.
+    pub(crate) fn inputs(&self) -> &'a [T::Input<'a>] {
+        self.inputs
+    }
+
     /// Where example i stands among the inputs.
-    fn place(&self, i: usize) -> usize {
+    #[inline]
+    pub(crate) fn place(&self, i: usize) -> usize {
         let at = i * self.step;
         self.chosen.map_or(at, |chosen| chosen[at] as usize)
     }
@@ -232,18 +238,13 @@ impl<'a, T: Task> Problem<'a, T> {
         self.inputs[self.place(i)]
     }
 
-    /// Hints that example i will be read soon.
-    pub(crate) fn prefetch(&self, i: usize) {
-        prefetch(&self.inputs[self.place(i)]);
-        prefetch(&self.outputs[self.place(i)]);
-    }
-
     /// Correct output of example i.
     pub fn truth(&self, i: usize) -> &'a T::Output {
         &self.outputs[self.place(i)]
     }
 
     /// c_i, the weight of example i.
+    #[inline]
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.map_or(1.0, |c| c[self.place(i)])
     }

@@ -57,6 +57,7 @@ impl<'a> SparseView<'a> {
     }
 
     /// `sum_j w_j v_j`, with four running sums: one alone would wait for each addition.
+    #[inline]
     pub fn dot(&self, w: &[f64]) -> f64 {
         let (indices, last_indices) = self.indices.as_chunks::<4>();
         let (values, last_values) = self.values.as_chunks::<4>();
@@ -71,6 +72,7 @@ impl<'a> SparseView<'a> {
     }
 
     /// `w += scale * v`
+    #[inline]
     pub fn add_to(&self, scale: f64, w: &mut [f64]) {
         for (j, v) in self.iter() {
             w[j as usize] += scale * f64::from(v);
@@ -79,6 +81,7 @@ impl<'a> SparseView<'a> {
 
     /// Asks for the entries to be brought near, where the machine can be asked: examples in random order are far apart in
     /// memory, and waiting for them takes longer than working on them.
+    #[inline]
     pub fn prefetch(&self) {
         /// Entries of 4 bytes in a line of the cache.
         const LINE: usize = 16;
@@ -92,6 +95,7 @@ impl<'a> SparseView<'a> {
 /// Hints that `place` will be read soon.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
+#[inline]
 pub fn prefetch<T>(place: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: a hint reads nothing and never faults, and the address is that of a live reference.

@@ -118,8 +118,8 @@ pub trait Listed<T: Task>: Sync {
 
 /// A list of outputs that all place the same input vector, `phi(x)`, in slots of one block.
 pub trait Stacked<T: Task>: Sync {
-    /// `phi(x)`
-    fn phi<'a>(&self, x: T::Input<'a>) -> SparseView<'a>;
+    /// `phi(x)` of all inputs.
+    fn phis<'s, 'a>(&self, inputs: &'s [T::Input<'a>]) -> &'s [SparseView<'a>];
 
     /// Where the outputs place it.
     fn places(&self) -> Places;

@@ -48,28 +48,25 @@ impl Weights {
     }
 
     /// `<w, phi in slot k of the block>` for all slots k at once: `scores` has the block's width.
+    #[inline]
     pub fn scores(&self, block: Block, phi: SparseView<'_>, scores: &mut [f64]) {
         let w = &self.dense[block.base as usize..(block.base + block.len()) as usize];
         debug_assert_eq!(scores.len(), block.width as usize);
         // Narrow blocks keep their sums in registers: about three times as fast on seven classes.
-        match scores.len() {
-            1 => scores[0] = phi.dot(w),
-            2 => narrow::<2>(w, phi, scores),
-            3 => narrow::<3>(w, phi, scores),
-            4 => narrow::<4>(w, phi, scores),
-            5 => narrow::<5>(w, phi, scores),
-            6 => narrow::<6>(w, phi, scores),
-            7 => narrow::<7>(w, phi, scores),
-            8 => narrow::<8>(w, phi, scores),
-            9 => narrow::<9>(w, phi, scores),
-            10 => narrow::<10>(w, phi, scores),
-            11 => narrow::<11>(w, phi, scores),
-            12 => narrow::<12>(w, phi, scores),
-            _ => wide(w, phi, scores),
+        macro_rules! by_width {
+            ($($k:literal)*) => {
+                match scores.len() {
+                    1 => scores[0] = phi.dot(w),
+                    $($k => narrow::<$k>(w, phi, scores),)*
+                    _ => wide(w, phi, scores),
+                }
+            };
         }
+        by_width!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28);
     }
 }
 
+#[inline]
 fn narrow<const K: usize>(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
     let (rows, _) = w.as_chunks::<K>();
     let mut sums = [0.0; K];

@@ -19,7 +19,7 @@ impl Default for Cut {
     // that so much text becomes. The same for any number of threads, so that of two things wrong with a file (a bad
     // line, packed data damaged after it) the same is reported.
     fn default() -> Self {
-        Self { block: 4 << 20, chunk: 64 << 10 }
+        Self { block: 1 << 20, chunk: 64 << 10 }
     }
 }
 

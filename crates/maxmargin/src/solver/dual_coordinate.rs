@@ -30,6 +30,7 @@ use crate::weights::Weights;
 mod block;
 mod coordinates;
 mod newton;
+mod slots;
 mod stack;
 
 use coordinates::{Coordinates, WORTH_SCALING};
@@ -61,15 +62,17 @@ const MAX_NEWTON: usize = 1024;
 /// What Newton steps cost: as a rule so many, each as long as so many looks at every example (of one output, of many), and a
 /// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
 /// Measured on a9a, w8a, covertype and letter.
-const NEWTON_STEPS: f64 = 12.0;
+const NEWTON_STEPS: f64 = 20.0;
 const NEWTON_LOOKS: [f64; 2] = [1.2, 3.0];
 const LOOK: f64 = 80.0;
 
 /// Newton steps begin from the solution on a sample, one example in `SAMPLE_STEP`, where that has `SAMPLE_SIZE` of them.
 const SAMPLE_STEP: usize = 16;
 const SAMPLE_SIZE: usize = 4096;
-/// The sample is solved until its gap is this times the one asked for.
-const SAMPLE_GAP: f64 = 3.0;
+/// With many outputs coordinate steps alone get as far as this relative gap before Newton steps would.
+const NEAR: f64 = 3e-3;
+/// The sample is solved to ten times the relative gap asked for, at most to this one.
+const SAMPLE_GAP: f64 = 1e-2;
 
 impl Solver for DualCoordinate {
     fn name(&self) -> &'static str {
@@ -124,12 +127,10 @@ impl DualCoordinate {
         &self,
         problem: &Problem<'_, T>,
         settings: &Settings,
+        relative_target: f64,
         course: &mut Course<'_>,
     ) -> Result<Weights> {
-        let stop = match settings.stop_rule(problem) {
-            Stop::Gap(epsilon) => Stop::Gap(SAMPLE_GAP * epsilon),
-            Stop::RelativeGap(r) => Stop::RelativeGap(if SAMPLE_GAP * r < 1.0 { SAMPLE_GAP * r } else { r }),
-        };
+        let stop = Stop::RelativeGap(SAMPLE_GAP.min(10.0 * relative_target).max(relative_target));
         let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
         let sample = problem.every(SAMPLE_STEP);
         let solution = self.solve(&sample, &settings, &mut |progress: &Progress| course.on_sample(progress))?;
@@ -144,16 +145,20 @@ const DRIFT: f64 = 1e-6;
 /// An exact pass is made when the gap that a pass saw on its way, times a discount, is small enough. This is the first one;
 /// each exact pass corrects it.
 const FIRST_DISCOUNT: f64 = 0.3;
+/// Also when this share of what D lacks of P at w = 0 is small enough.
+const LEFT_AT_START: f64 = 0.2;
 
 /// With more outputs than that, passes among those with weight follow a full one, while they still see this share of its gap.
-const NARROW: usize = 4;
+const NARROW: usize = 12;
 const SUPPORT_PASSES: u32 = 5;
 const SUPPORT_SHARE: f64 = 0.3;
+/// They are left out where a gap this many times larger would do.
+const SURE: f64 = 2.0;
 
 /// With C times the mean of |phi|^2 above this, a start at smaller C pays.
 const LARGE: f64 = 3.0;
 /// C times the mean of |phi|^2 at that start.
-const SMALL: f64 = 0.3;
+const SMALL: f64 = 1.0;
 /// Passes at a smaller C end when the gap that they saw is this share of the dual.
 const START_GAP: f64 = 0.1;
 /// At most so many of them for one C.
@@ -256,6 +261,8 @@ struct Run<'r, 'a, T: Task, B> {
     newton: Option<Newton<'r, B>>,
     place: Place,
     largest_rhs: f64,
+    /// P at w = 0, at most.
+    at_zero: f64,
 }
 
 impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
@@ -280,6 +287,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     ) -> Result<Self> {
         let (penalty, d) = (problem.formulation().penalty, problem.dimension());
         let largest_rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
+        let at_zero = problem.slack(largest_rhs) * (0..blocks.len()).map(|i| blocks.share(i)).sum::<f64>();
         let mut place = Place::at(Phase::Coordinates);
         if let Some(mut saved) = course.resume(problem, pool)? {
             let saved_place: Place = saved.reader.take()?;
@@ -290,25 +298,26 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             } else {
                 place = saved_place;
             }
-            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs });
+            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs, at_zero });
         }
         let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
-        let fits = solver.newton_fits(problem);
-        let mean = mean_curvature(blocks);
+        let (fits, mean) = (solver.newton_fits(problem), mean_curvature(blocks));
+        let relative_target = course.target_at(at_zero) / at_zero;
+        let pays = mean > LARGE && (blocks.width() == 1 || relative_target < NEAR);
         if let Some(start) = &settings.warm_start {
             course.offer_exact(problem, start, pool)?;
             if fits {
                 coordinates.now.w.clone_from(start);
                 place.phase = Phase::newton::<B>(largest_rhs);
             }
-        } else if fits && mean > LARGE && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
-            coordinates.now.w = solver.solve_sample(problem, settings, course)?;
+        } else if fits && pays && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
+            coordinates.now.w = solver.solve_sample(problem, settings, relative_target, course)?;
             place.phase = Phase::newton::<B>(largest_rhs);
         } else if penalty == Penalty::Linear && mean > LARGE {
             coordinates.set_stage(SMALL / mean);
             place.phase = Phase::SmallC { passes: 0 };
         }
-        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs })
+        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs, at_zero })
     }
 
     /// The rounds.
@@ -361,28 +370,22 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
 
     /// A pass of coordinate steps, and the certificate where the pass says that it might do. Returns P then.
     fn pass(&mut self, course: &mut Course<'_>) -> Option<f64> {
-        let (coordinates, place) = (&mut self.coordinates, &mut self.place);
-        let seen = course.in_oracle(|| coordinates.pass());
+        let seen = course.in_oracle(|| self.coordinates.pass());
         course.so_far.oracle_calls += seen.looks;
-        place.pace.after(&seen);
-        if self.blocks.width() > NARROW {
+        self.place.pace.after(&seen);
+        let mut is_near = self.is_near_from_start(course) || self.is_near(SURE * seen.gap, course);
+        if !is_near && self.blocks.width() > NARROW {
             for _ in 0..SUPPORT_PASSES {
-                let on_support = course.in_oracle(|| coordinates.pass_on_support());
+                let on_support = course.in_oracle(|| self.coordinates.pass_on_support());
                 course.so_far.cache_hits += on_support.looks;
-                place.pace.also(&on_support);
+                self.place.pace.also(&on_support);
                 if on_support.gap < SUPPORT_SHARE * seen.gap {
                     break;
                 }
             }
         }
-        let expected = place.discount * seen.gap;
-        let (rhs, norm2) = coordinates.totals();
-        let primal = course.so_far.primal.min(rhs - 0.5 * norm2 + expected);
-        let target = course.target_at(primal);
-        // What the violations' own rounding adds to a gap.
-        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
-        let is_due = place.pace.looks >= EXACT_AFTER * self.blocks.len() as f64;
-        if expected <= target.max(rounding) || is_due {
+        is_near |= self.is_near(seen.gap, course);
+        if is_near || self.place.pace.looks >= EXACT_AFTER * self.blocks.len() as f64 {
             let primal = self.certify(course);
             let place = &mut self.place;
             place.discount = if seen.gap > 0.0 { (course.gap() / seen.gap).clamp(0.1, 1.0) } else { 1.0 };
@@ -390,10 +393,29 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             place.stall.after(&mut course.so_far);
             return Some(primal);
         }
-        if self.solver.newton_fits(self.problem) && self.newton_is_faster(target) {
+        if self.solver.newton_fits(self.problem) && self.newton_is_faster(course) {
             self.place.phase = Phase::newton::<B>(self.largest_rhs);
         }
         None
+    }
+
+    /// Is the gap expected to be small enough, after a pass that saw this one?
+    fn is_near(&self, seen: f64, course: &Course<'_>) -> bool {
+        let (rhs, norm2) = self.coordinates.totals();
+        let expected = self.place.discount * seen;
+        let target = course.target_at(course.so_far.primal.min(rhs - 0.5 * norm2 + expected));
+        // What the violations' own rounding adds to a gap.
+        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
+        expected <= target.max(rounding)
+    }
+
+    /// The same while P is known at w = 0 only. A first pass sees a gap that its own steps close; where C is small, what is left
+    /// of P there says more.
+    fn is_near_from_start(&self, course: &Course<'_>) -> bool {
+        let (rhs, norm2) = self.coordinates.totals();
+        let left = self.at_zero - (rhs - 0.5 * norm2);
+        let is_linear = self.problem.formulation().penalty == Penalty::Linear;
+        is_linear && course.so_far.primal.is_infinite() && LEFT_AT_START * left <= course.target_at(self.at_zero)
     }
 
     /// P and D by an exact pass over all examples. Returns P.
@@ -411,7 +433,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     }
 
     /// Would coordinate steps take longer than Newton steps, at their pace?
-    fn newton_is_faster(&self, target: f64) -> bool {
+    fn newton_is_faster(&self, course: &Course<'_>) -> bool {
         if self.solver.finish == Finish::Newton {
             return true;
         }
@@ -420,7 +442,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let newton = NEWTON_STEPS * (NEWTON_LOOKS[usize::from(width > 1.0)] * n + d * d * d / 3.0 / look);
         let pace = &self.place.pace;
         // What is foretold may be wrong; what has been spent is not.
-        pace.spent > newton || pace.looks_left(target / self.place.discount).is_some_and(|left| left > newton)
+        let target = course.target_at(course.so_far.primal.min(self.at_zero)) / self.place.discount;
+        pace.spent > newton || pace.looks_left(target).is_some_and(|left| left > newton)
     }
 
     /// A Newton step, or the next proximal point. Returns P.

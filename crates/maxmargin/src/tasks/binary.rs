@@ -113,8 +113,8 @@ impl Listed<Binary> for Binary {
 }
 
 impl Stacked<Binary> for Binary {
-    fn phi<'a>(&self, x: <Self as Task>::Input<'a>) -> SparseView<'a> {
-        x
+    fn phis<'s, 'a>(&self, inputs: &'s [<Self as Task>::Input<'a>]) -> &'s [SparseView<'a>] {
+        inputs
     }
 
     fn places(&self) -> Places {

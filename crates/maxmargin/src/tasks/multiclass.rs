@@ -186,8 +186,8 @@ impl Listed<Multiclass> for Multiclass {
 }
 
 impl Stacked<Multiclass> for Multiclass {
-    fn phi<'a>(&self, x: <Self as Task>::Input<'a>) -> SparseView<'a> {
-        x
+    fn phis<'s, 'a>(&self, inputs: &'s [<Self as Task>::Input<'a>]) -> &'s [SparseView<'a>] {
+        inputs
     }
 
     fn places(&self) -> Places {

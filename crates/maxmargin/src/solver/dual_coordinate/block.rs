@@ -58,6 +58,7 @@ pub(super) struct Look {
 }
 
 /// Looks at a block whose violations at w are `v` and whose variables are `a`.
+#[inline]
 pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     let Sums { sum, inner, largest } = sums(v, a);
     let h = largest.max(0.0);
@@ -72,23 +73,24 @@ pub(super) fn look(v: &[f64], a: &[f64], limits: Limits) -> Look {
     }
     let is_full = limits.is_full(sum);
     let mut lowest = if is_full { f64::INFINITY } else { 0.0 };
-    let (mut second, mut positive) = (0.0, 0);
+    let (mut second, mut positive) = (0.0, 0.0);
+    // Without branches, so that the loop vectorises.
     for (&v, &a) in v.iter().zip(a) {
-        if a > 0.0 {
-            positive += 1;
-            lowest = f64::min(lowest, v - shift);
-        } else {
-            second = f64::max(second, v);
-        }
+        let has_weight = a > 0.0;
+        positive += if has_weight { 1.0 } else { 0.0 };
+        let (low, high) = if has_weight { (v - shift, 0.0) } else { (f64::INFINITY, v) };
+        lowest = if low < lowest { low } else { lowest };
+        second = if high > second { high } else { second };
     }
     let top = (largest - shift).max(0.0);
     // All weight on one output, and no ridge that would change with it.
-    let at_corner = positive == 1 && is_full;
+    let at_corner = positive == 1.0 && is_full;
     let rest = if at_corner { lowest - second } else { -1.0 };
     Look { h, gap, unrest: top - lowest, way: if top > 0.0 { Way::Up } else { Way::Down }, rest }
 }
 
 /// The same for a block of one output.
+#[inline]
 pub(super) fn look_at_one(v: f64, a: f64, limits: Limits) -> Look {
     let h = v.max(0.0);
     let gradient = v - limits.ridge * a;
@@ -118,6 +120,7 @@ struct Sums {
 }
 
 /// In four lanes, so that the loop vectorises.
+#[inline]
 fn sums(v: &[f64], a: &[f64]) -> Sums {
     let (v4, v_rest) = v.as_chunks::<4>();
     let (a4, a_rest) = a.as_chunks::<4>();
@@ -139,6 +142,7 @@ fn sums(v: &[f64], a: &[f64]) -> Sums {
 }
 
 /// The maximum of a block of one output, `norm2 = |lhs|^2`.
+#[inline]
 pub(super) fn maximise_one(v: f64, a: f64, norm2: f64, limits: Limits) -> f64 {
     let curvature = norm2 + limits.ridge;
     let gradient = v - limits.ridge * a;
@@ -155,6 +159,7 @@ pub(super) fn maximise_one(v: f64, a: f64, norm2: f64, limits: Limits) -> f64 {
 /// The maximum of a block whose outputs have `<lhs_k, lhs_l> = q (1 + [k = l])`: margin rescaling of stacked outputs. Each
 /// variable is `(u_k - theta)+ / q` for one threshold theta, where u is the violation without the block's own weight
 /// (Crammer and Singer 2001, section 6; the threshold by dropping outputs below it until none is, as Michelot 1986).
+#[inline]
 pub(super) fn maximise_stacked(v: &[f64], a: &mut [f64], q: f64, limits: Limits) {
     if q * limits.cap <= f64::MIN_POSITIVE || q <= f64::MIN_POSITIVE {
         return maximise_flat(v, a, limits);

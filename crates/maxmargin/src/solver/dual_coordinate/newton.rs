@@ -31,9 +31,10 @@ const GROWTH: f64 = 2.0;
 /// A proximal point is good enough when its residual is this share of what it moved.
 const RESIDUAL: f64 = 0.3;
 
-/// The line search ends where the slope is this share of the first.
+/// The line search ends where the slope is this share of the first. It takes no step beyond `REACH`.
 const SLOPE: f64 = 0.1;
 const TRIALS: usize = 20;
+const REACH: f64 = 2.0;
 
 /// The state of the method.
 pub(super) struct Newton<'b, B> {
@@ -41,14 +42,24 @@ pub(super) struct Newton<'b, B> {
     penalty: Penalty,
     /// s over the share of an example.
     pub(super) strength: f64,
-    /// Violations at w, and what they change by along the direction: for the line search only, so f32 is enough.
-    v: Vec<f32>,
-    dv: Vec<f32>,
+    /// The parts of the examples along the direction.
+    lines: Vec<Line>,
     /// `sum a+ lhs`
     sum: Vec<f64>,
     direction: Vec<f64>,
     matrix: Vec<f64>,
     factor: Factor,
+}
+
+/// A part of the examples along a direction. Most stay in their corner as far as the line search may go.
+#[derive(Default)]
+struct Line {
+    /// The slope of those that stay.
+    slope: f64,
+    /// Those that may not; their violations at w, and what these change by: for the line search only, so f32 is enough.
+    free: Vec<u32>,
+    v: Vec<f32>,
+    dv: Vec<f32>,
 }
 
 /// What is known at w.
@@ -75,13 +86,11 @@ struct Part {
 
 impl<'b, B: Blocks> Newton<'b, B> {
     pub(super) fn new(blocks: &'b B, penalty: Penalty, strength: f64, d: usize) -> Self {
-        let n = blocks.len() * blocks.width();
         Self {
             blocks,
             penalty,
             strength,
-            v: vec![0.0; n],
-            dv: vec![0.0; n],
+            lines: ranges(blocks.len(), PARTS).iter().map(|_| Line::default()).collect(),
             sum: vec![0.0; d],
             direction: vec![0.0; d],
             matrix: vec![0.0; d * d],
@@ -99,31 +108,26 @@ impl<'b, B: Blocks> Newton<'b, B> {
         let (blocks, width, d) = (self.blocks, self.blocks.width(), w.len());
         let parts = ranges(blocks.len(), PARTS);
         let mut items = Vec::new();
-        let (mut a, mut v) = (a, self.v.as_mut_slice());
+        let mut a = a;
         for range in parts {
-            let (own_a, rest_a) = a.split_at(range.len() * width);
-            let (own_v, rest_v) = v.split_at_mut(range.len() * width);
-            (a, v) = (rest_a, rest_v);
-            items.push((range, own_a, own_v));
+            let (own, rest) = a.split_at(range.len() * width);
+            a = rest;
+            items.push((range, own));
         }
         let (strength, penalty) = (self.strength, self.penalty);
         let all: Vec<u32> = (0..width as u32).collect();
-        let parts = pool.map(items, |(range, a, v)| {
+        let parts = pool.map(items, |(range, a)| {
             let mut part =
                 Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
             let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
-            for (i, (a, v)) in range.zip(a.chunks_exact(width).zip(v.chunks_exact_mut(width))) {
+            for (i, a) in range.zip(a.chunks_exact(width)) {
                 let example = blocks.example(i);
                 let share = example.share;
                 if share == 0.0 {
                     continue;
                 }
                 blocks.violations(&example, w, &mut at_w);
-                let mut h: f64 = 0.0;
-                for (v, &at_w) in v.iter_mut().zip(&at_w) {
-                    h = h.max(at_w);
-                    *v = at_w as f32;
-                }
+                let h = at_w.iter().fold(0.0, |h, &v| if v > h { v } else { h });
                 let (limits, s) = (example.limits(penalty, 1.0), strength * share);
                 next.copy_from_slice(a);
                 let pull = proximal(&mut next, &at_w, s, limits);
@@ -226,7 +230,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             self.factor.append(row[..j].iter().copied(), row[j], f64::MIN_POSITIVE);
         }
         self.factor.solve(&mut self.direction);
-        self.follow(pool);
+        self.follow(a, w, pool);
         let step = self.search(a, w, pool);
         if step <= 0.0 {
             return false;
@@ -235,23 +239,33 @@ impl<'b, B: Blocks> Newton<'b, B> {
         true
     }
 
-    /// What the violations change by along the direction.
-    fn follow(&mut self, pool: &Pool) {
-        let (blocks, width) = (self.blocks, self.blocks.width());
+    /// Looks along the direction: which examples stay in their corner?
+    fn follow(&mut self, a: &[f64], w: &Weights, pool: &Pool) {
+        let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
         let direction = Weights::from(std::mem::take(&mut self.direction));
-        let mut items = Vec::new();
-        let mut dv = self.dv.as_mut_slice();
-        for range in ranges(blocks.len(), PARTS) {
-            let (own, rest) = dv.split_at_mut(range.len() * width);
-            dv = rest;
-            items.push((range, own));
-        }
-        pool.map(items, |(range, dv)| {
-            let mut ahead = vec![0.0; width];
-            for (i, dv) in range.zip(dv.chunks_exact_mut(width)) {
-                blocks.slopes(&blocks.example(i), &direction, &mut ahead);
-                for (dv, ahead) in dv.iter_mut().zip(&ahead) {
-                    *dv = *ahead as f32;
+        let items = ranges(blocks.len(), PARTS).into_iter().zip(&mut self.lines).collect();
+        pool.map(items, |(range, line): (_, &mut Line)| {
+            let (mut v, mut dv) = (vec![0.0; width], vec![0.0; width]);
+            line.slope = 0.0;
+            line.free.clear();
+            line.v.clear();
+            line.dv.clear();
+            for i in range {
+                let example = blocks.example(i);
+                if example.share == 0.0 {
+                    continue;
+                }
+                blocks.violations(&example, w, &mut v);
+                blocks.slopes(&example, &direction, &mut dv);
+                let (a, limits) = (&a[i * width..][..width], example.limits(penalty, 1.0));
+                match corner_along(a, &v, &dv, strength * example.share, limits) {
+                    Some(Corner::Truth) => {}
+                    Some(Corner::Output(k)) => line.slope += limits.cap * dv[k],
+                    None => {
+                        line.free.push(i as u32);
+                        line.v.extend(v.iter().map(|v| *v as f32));
+                        line.dv.extend(dv.iter().map(|dv| *dv as f32));
+                    }
                 }
             }
         });
@@ -270,7 +284,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
         if !(first < 0.0 && first.is_finite()) {
             return 0.0;
         }
-        let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+        let (mut low, mut high, mut t) = (0.0, REACH, 1.0);
         for _ in 0..TRIALS {
             let (slope, curvature) = at(t);
             if slope.abs() <= SLOPE * first.abs() {
@@ -283,7 +297,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             }
             t -= slope / curvature;
             if t <= low || t >= high {
-                t = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
+                t = 0.5 * (low + high);
             }
         }
         low
@@ -292,20 +306,17 @@ impl<'b, B: Blocks> Newton<'b, B> {
     /// Slope and curvature of the examples' part of phi at a step t.
     fn along(&self, t: f64, variables: &[f64], pool: &Pool) -> (f64, f64) {
         let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
-        let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
-            let (mut slope, mut curvature) = (0.0, 0.0);
+        let parts = pool.map(self.lines.iter().collect(), |line: &Line| {
+            let (mut slope, mut curvature) = (line.slope, 0.0);
             let (mut a, mut v) = (vec![0.0; width], vec![0.0; width]);
-            for i in range {
-                let share = blocks.share(i);
-                if share == 0.0 {
-                    continue;
-                }
-                let own = i * width..(i + 1) * width;
-                let (at_w, dv) = (&self.v[own.clone()], &self.dv[own.clone()]);
+            let violations = line.v.chunks_exact(width).zip(line.dv.chunks_exact(width));
+            for (&i, (at_w, dv)) in line.free.iter().zip(violations) {
+                let i = i as usize;
                 for (v, (&at_w, &dv)) in v.iter_mut().zip(at_w.iter().zip(dv)) {
                     *v = f64::from(at_w) + t * f64::from(dv);
                 }
-                a.copy_from_slice(&variables[own]);
+                a.copy_from_slice(&variables[i * width..][..width]);
+                let share = blocks.share(i);
                 let s = strength * share;
                 let pull = proximal(&mut a, &v, s, Limits::new(penalty, share));
                 let (mut sum, mut squares) = (0.0, 0.0);
@@ -325,6 +336,37 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 }
 
+/// Where all of a block's weight lies.
+#[derive(Clone, Copy, PartialEq)]
+enum Corner {
+    Truth,
+    Output(usize),
+}
+
+/// The corner in which the proximal point lies, whatever step up to `REACH` is taken. What decides is linear in the step, so
+/// it holds in between where it holds at both ends.
+fn corner_along(a: &[f64], v: &[f64], dv: &[f64], s: f64, limits: Limits) -> Option<Corner> {
+    let at = |t: f64| {
+        let (mut most, mut second, mut which) = (f64::NEG_INFINITY, 0.0, 0);
+        for (k, ((a, v), dv)) in a.iter().zip(v).zip(dv).enumerate() {
+            let u = a + s * (v + t * dv);
+            if u > most {
+                (second, most, which) = (f64::max(second, most), u, k);
+            } else if u > second {
+                second = u;
+            }
+        }
+        if most <= 0.0 {
+            Some(Corner::Truth)
+        } else if limits.ridge == 0.0 && most - limits.cap >= second {
+            Some(Corner::Output(which))
+        } else {
+            None
+        }
+    };
+    at(0.0).filter(|corner| at(REACH) == Some(*corner))
+}
+
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
 /// `s (I - p 11')`.
 fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
@@ -340,6 +382,13 @@ fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
             *a = if *a > 0.0 { *a } else { 0.0 };
         }
         return rigid;
+    }
+    let floor = most - limits.cap;
+    if rigid == 0.0 && floor >= 0.0 && a.iter().filter(|a| **a > floor).count() == 1 {
+        for a in a.iter_mut() {
+            *a = if *a > floor { limits.cap } else { 0.0 };
+        }
+        return 1.0;
     }
     // From the largest down: where s is large, the cap would drown in what the violations add.
     for a in a.iter_mut() {

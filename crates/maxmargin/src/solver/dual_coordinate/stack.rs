@@ -1,6 +1,7 @@
 //! The examples as blocks of dual variables: violations at w, exact steps, and their share in w.
 
 use super::block::{self, Limits, Look};
+use super::slots;
 use crate::features::Block;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
@@ -75,10 +76,17 @@ impl Example<'_> {
 pub(super) struct Examples<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     listed: &'a dyn Listed<T>,
-    stacked: &'a dyn Stacked<T>,
-    norms2: Vec<f64>,
+    phis: &'a [SparseView<'a>],
+    rows: Vec<Row>,
     entries: u64,
     share: f64,
+}
+
+/// What is read of an example besides phi.
+#[derive(Clone, Copy)]
+struct Row {
+    norm2: f64,
+    truth: u32,
 }
 
 impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
@@ -89,30 +97,35 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
         pool: &Pool,
     ) -> Self {
         const PARTS: usize = 64;
+        let phis = stacked.phis(problem.inputs());
         let parts = pool.map(ranges(problem.len(), PARTS), |part| {
-            part.map(|i| stacked.phi(problem.input(i)).norm2()).collect::<Vec<_>>()
+            let row = |i| {
+                let phi = &phis[problem.place(i)];
+                (Row { norm2: phi.norm2(), truth: listed.index(problem.truth(i)) as u32 }, phi.len() as u64)
+            };
+            part.map(row).unzip::<_, _, Vec<_>, Vec<_>>()
         });
+        let (rows, counts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let share = problem.formulation().c / problem.len() as f64;
-        let entries = (0..problem.len()).map(|i| stacked.phi(problem.input(i)).len() as u64).sum();
-        Self { problem, listed, stacked, norms2: parts.concat(), entries, share }
+        let entries = counts.iter().flatten().sum();
+        Self { problem, listed, phis, rows: rows.concat(), entries, share }
     }
 
+    #[inline]
     fn example(&self, i: usize) -> Example<'a> {
-        Example {
-            phi: self.stacked.phi(self.problem.input(i)),
-            norm2: self.norms2[i],
-            share: self.share(i),
-            truth: self.listed.index(self.problem.truth(i)),
-        }
+        let Row { norm2, truth } = self.rows[i];
+        Example { phi: self.phis[self.problem.place(i)], norm2, share: self.share(i), truth: truth as usize }
     }
 
+    #[inline]
     fn share(&self, i: usize) -> f64 {
         self.share * self.problem.weight(i)
     }
 
+    #[inline]
     fn prefetch(&self, i: usize) {
-        self.problem.prefetch(i);
-        prefetch(&self.norms2[i]);
+        prefetch(&self.phis[self.problem.place(i)]);
+        prefetch(&self.rows[i]);
     }
 }
 
@@ -208,6 +221,11 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
     }
 }
 
+/// Where fewer outputs change, w is changed in their slots alone; else in all.
+const FEW: usize = 8;
+/// With so many outputs, no memory is asked for.
+const NEAR: usize = 256;
+
 /// Many outputs: a dual variable for each, the truth's idle. `lhs_k = factor_k (phi in the truth's slot - phi in slot k)`.
 pub(super) struct Slotted<'p, 'a, T: Task> {
     examples: Examples<'p, 'a, T>,
@@ -237,13 +255,6 @@ impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
     fn terms(&self, truth: usize) -> (&[f64], &[f64]) {
         let row = truth * self.outputs..(truth + 1) * self.outputs;
         (&self.rhs[row.clone()], &self.factors[row])
-    }
-
-    /// `<w, phi in a slot>`
-    fn score(&self, w: &[f64], phi: SparseView<'_>, slot: usize) -> f64 {
-        let width = self.block.width as usize;
-        let w = &w[self.block.base as usize + slot..];
-        phi.iter().map(|(j, x)| f64::from(x) * w[j as usize * width]).sum()
     }
 }
 
@@ -290,12 +301,12 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
 
     fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]) {
         let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
-        // Where no example has a feature, the block has no coordinates to slice.
-        let score = |slot| if phi.is_empty() { 0.0 } else { self.score(w.as_slice(), phi, slot) };
-        let at_truth = score(example.truth);
+        let (w, width) = (&w.as_slice()[self.block.base as usize..], self.block.width as usize);
+        let mut at_truth = [0.0];
+        slots::scores(w, width, phi, &[example.truth as u32], &mut at_truth);
+        slots::scores(w, width, phi, of, v);
         for (v, &k) in v.iter_mut().zip(of) {
-            let k = k as usize;
-            *v = rhs[k] - factors[k] * (at_truth - score(k));
+            *v = rhs[k as usize] - factors[k as usize] * (at_truth[0] - *v);
         }
     }
 
@@ -323,25 +334,33 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
     }
 
     fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]) {
-        if example.phi.is_empty() {
+        let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
+        let (w, truth, phi) = (&mut w[self.block.base as usize..], example.truth, example.phi);
+        let changed = delta.iter().filter(|delta| **delta != 0.0).count();
+        if changed < FEW {
+            let (mut slots, mut scales, mut count) = ([truth as u32; FEW], [0.0; FEW], 1);
+            for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+                let scale = factors[k as usize] * delta;
+                (slots[count], scales[count]) = (k, -scale);
+                scales[0] += scale;
+                count += 1;
+            }
+            slots::add(w, width, phi, &slots[..count], &scales[..count]);
             return;
         }
-        let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
-        let mut add = |slot: usize, scale: f64| {
-            let w = &mut w[self.block.base as usize + slot..];
-            for (j, x) in example.phi.iter() {
-                w[j as usize * width] += scale * f64::from(x);
-            }
+        let (mut near, mut far) = ([0.0; NEAR], Vec::new());
+        let scales = if width <= NEAR {
+            &mut near[..width]
+        } else {
+            far.resize(width, 0.0);
+            &mut far[..]
         };
-        let mut at_truth = 0.0;
-        for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+        for (&k, &delta) in of.iter().zip(delta) {
             let scale = factors[k as usize] * delta;
-            at_truth += scale;
-            add(k as usize, -scale);
+            scales[k as usize] -= scale;
+            scales[truth] += scale;
         }
-        if at_truth != 0.0 {
-            add(example.truth, at_truth);
-        }
+        slots::add_to_all(w, phi, scales);
     }
 
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
@@ -479,6 +498,12 @@ mod tests {
                     }
                 }
             }
+            // The same among all outputs, where those without a term have no weight.
+            let mut among_all = vec![0.0; width];
+            others.iter().zip(&delta).for_each(|(&k, delta)| among_all[k as usize] = *delta);
+            let mut sum_of_all = vec![0.0; d];
+            blocks.add(&example, &all, &among_all, &mut sum_of_all);
+            sum_of_all.iter().zip(&sum).for_each(|(a, b)| near(*a, *b));
             near(blocks.rhs(&example, &others, &delta), rhs);
             sum.iter().zip(&right).for_each(|(a, b)| near(*a, *b));
             for (cell, full) in full.iter().enumerate().filter(|c| c.0 % d <= c.0 / d) {
