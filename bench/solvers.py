@@ -28,13 +28,18 @@ def compare_threads(bench, task, name, data, *settings):
 
 def fast_threads(bench):
     """the default solver, 2 threads against 1: time and equality of the models"""
-    goals = {"multiclass": 1.5, "binary": 1.2}
+    # Of the large data only: a run of a tenth of a second has nothing to share out.
+    goals = {("covertype", "multiclass"): 1.5, ("covertype, class 2", "binary"): 1.2}
     table = []
     for name, (task, source, options) in LARGE.items():
         runs = compare_threads(bench, task, name, bench.inputs.plain(source), *options, *USUAL)
         one, two = best(runs[1]), best(runs[2])
         walls = {count: min(run.wall for run in runs[count]) for count in runs}
-        bench.outcome.at_least(f"{name}, {task}: training, times faster", one.seconds / two.seconds, goals[task])
+        what, faster = f"{name}, {task}: training, times faster", one.seconds / two.seconds
+        if (name, task) in goals:
+            bench.outcome.at_least(what, faster, goals[name, task])
+        else:
+            bench.outcome.state(what, f"{faster:.2f}")
         if name == "covertype":
             bench.outcome.at_least(f"{name}, {task}: file to model, times faster", walls[1] / walls[2], 1.5)
         table += [[name, count, run["solver"], f"{run.seconds:.3f}", f"{walls[count]:.3f}"] for count, run in ((1, one), (2, two))]

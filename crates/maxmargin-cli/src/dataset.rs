@@ -72,6 +72,8 @@ pub(crate) fn read(args: &Args, start: Option<&Model>, display: &Display, pool: 
     let features = examples.matrix.columns().max(start.map_or(0, |model| model.features));
     examples.matrix.set_columns(features);
     let weights = classes.example_weights(examples.costs.as_deref(), of_classes.as_deref());
+    // The classes say the same.
+    examples.labels.ids = Vec::new();
     Ok(Data { examples, classes, weights, loss, features })
 }
 

@@ -67,12 +67,12 @@ pub struct Labelled {
 impl Labelled {
     /// Number of examples.
     pub fn len(&self) -> usize {
-        self.labels.ids.len()
+        self.matrix.rows()
     }
 
     /// No examples?
     pub fn is_empty(&self) -> bool {
-        self.labels.ids.is_empty()
+        self.len() == 0
     }
 
     /// The line, from 1, on which an example stands.

@@ -449,7 +449,11 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     /// A Newton step, or the next proximal point. Returns P.
     fn newton_step(&mut self, strength: f64, steps: u32, course: &mut Course<'_>) -> f64 {
         let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
-        let newton = self.newton.get_or_insert_with(|| Newton::new(self.blocks, penalty, strength, d));
+        let coordinates = &mut self.coordinates;
+        let newton = self.newton.get_or_insert_with(|| {
+            coordinates.rest();
+            Newton::new(self.blocks, penalty, strength, d)
+        });
         newton.strength = strength;
         let now = &mut self.coordinates.now;
         let point = course.in_oracle(|| newton.look(&now.a, &now.w, self.pool));
@@ -472,6 +476,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         } else {
             // Nothing more is gained in f64: coordinate steps go on from the variables at w.
             newton.take_variables(&mut now.a, &now.w, self.pool);
+            self.newton = None;
             self.coordinates.rebuild();
             self.coordinates.wake_all();
             let place = &mut self.place;

@@ -140,6 +140,11 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         self.now.patience = [f64::INFINITY; 2];
     }
 
+    /// None takes part until all are woken, and nothing is kept for passes.
+    pub(super) fn rest(&mut self) {
+        (self.now.active, self.order, self.runs) = (Vec::new(), Vec::new(), Vec::new());
+    }
+
     pub(super) fn stage(&self) -> f64 {
         self.now.stage
     }

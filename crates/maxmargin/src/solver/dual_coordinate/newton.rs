@@ -11,6 +11,8 @@
 //! matrix is cheap; where w has few coordinates and examples are many, a dozen such steps do what thousands of passes of
 //! coordinate steps would. Sums over examples are taken in parts, so all threads work and the bits stay the same.
 
+use std::ops::Range;
+
 use super::block::{Limits, threshold_from};
 use super::stack::Blocks;
 use crate::parallel::{Pool, ranges};
@@ -31,10 +33,10 @@ const GROWTH: f64 = 2.0;
 /// A proximal point is good enough when its residual is this share of what it moved.
 const RESIDUAL: f64 = 0.3;
 
-/// The line search ends where the slope is this share of the first. It takes no step beyond `REACH`.
+/// The line search ends where the slope is this share of the first, or at Newton's own step.
 const SLOPE: f64 = 0.1;
 const TRIALS: usize = 20;
-const REACH: f64 = 2.0;
+const REACH: f64 = 1.0;
 
 /// The state of the method.
 pub(super) struct Newton<'b, B> {
@@ -56,10 +58,17 @@ pub(super) struct Newton<'b, B> {
 struct Line {
     /// The slope of those that stay.
     slope: f64,
-    /// Those that may not; their violations at w, and what these change by: for the line search only, so f32 is enough.
-    free: Vec<u32>,
-    v: Vec<f32>,
-    dv: Vec<f32>,
+    /// Those that may not, with how many of their outputs can have weight.
+    free: Vec<(u32, u32)>,
+    /// These outputs, one example's after the other's.
+    outputs: Vec<Slope>,
+}
+
+/// An output's violation at w, and what it changes by: for the line search only, so f32 is enough.
+struct Slope {
+    output: u32,
+    v: f32,
+    dv: f32,
 }
 
 /// What is known at w.
@@ -106,17 +115,10 @@ impl<'b, B: Blocks> Newton<'b, B> {
     /// Everything at w: P, the next variables and their D, the gradient and the matrix.
     pub(super) fn look(&mut self, a: &[f64], w: &Weights, pool: &Pool) -> Point {
         let (blocks, width, d) = (self.blocks, self.blocks.width(), w.len());
-        let parts = ranges(blocks.len(), PARTS);
-        let mut items = Vec::new();
-        let mut a = a;
-        for range in parts {
-            let (own, rest) = a.split_at(range.len() * width);
-            a = rest;
-            items.push((range, own));
-        }
         let (strength, penalty) = (self.strength, self.penalty);
         let all: Vec<u32> = (0..width as u32).collect();
-        let parts = pool.map(items, |(range, a)| {
+        let sum_up = |range: Range<usize>| {
+            let a = &a[range.start * width..range.end * width];
             let mut part =
                 Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
             let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
@@ -158,18 +160,21 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 }
             }
             part
-        });
+        };
         let half_norm2 = 0.5 * dot(w.as_slice(), w.as_slice());
         let mut point = Point { primal: half_norm2, dual: 0.0, residual: 0.0, moved: 0.0, support: 0 };
         self.sum.fill(0.0);
         self.matrix.fill(0.0);
-        for part in parts {
-            point.primal += part.slack;
-            point.dual += part.dual;
-            point.moved += part.moved;
-            point.support += part.support;
-            axpy(1.0, &part.sum, &mut self.sum);
-            axpy(1.0, &part.matrix, &mut self.matrix);
+        // As many at a time as there are threads: each has a matrix of its own.
+        for parts in ranges(blocks.len(), PARTS).chunks(pool.threads()) {
+            for part in pool.map(parts.to_vec(), sum_up) {
+                point.primal += part.slack;
+                point.dual += part.dual;
+                point.moved += part.moved;
+                point.support += part.support;
+                axpy(1.0, &part.sum, &mut self.sum);
+                axpy(1.0, &part.matrix, &mut self.matrix);
+            }
         }
         point.dual -= 0.5 * dot(&self.sum, &self.sum);
         for ((d, sum), w) in self.direction.iter_mut().zip(&self.sum).zip(w.as_slice()) {
@@ -248,8 +253,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             let (mut v, mut dv) = (vec![0.0; width], vec![0.0; width]);
             line.slope = 0.0;
             line.free.clear();
-            line.v.clear();
-            line.dv.clear();
+            line.outputs.clear();
             for i in range {
                 let example = blocks.example(i);
                 if example.share == 0.0 {
@@ -257,16 +261,8 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 }
                 blocks.violations(&example, w, &mut v);
                 blocks.slopes(&example, &direction, &mut dv);
-                let (a, limits) = (&a[i * width..][..width], example.limits(penalty, 1.0));
-                match corner_along(a, &v, &dv, strength * example.share, limits) {
-                    Some(Corner::Truth) => {}
-                    Some(Corner::Output(k)) => line.slope += limits.cap * dv[k],
-                    None => {
-                        line.free.push(i as u32);
-                        line.v.extend(v.iter().map(|v| *v as f32));
-                        line.dv.extend(dv.iter().map(|dv| *dv as f32));
-                    }
-                }
+                let (a, s) = (&a[i * width..][..width], strength * example.share);
+                line.append(i as u32, a, &v, &dv, s, example.limits(penalty, 1.0));
             }
         });
         self.direction = direction.into();
@@ -284,10 +280,10 @@ impl<'b, B: Blocks> Newton<'b, B> {
         if !(first < 0.0 && first.is_finite()) {
             return 0.0;
         }
-        let (mut low, mut high, mut t) = (0.0, REACH, 1.0);
+        let (mut low, mut high, mut t) = (0.0, REACH, REACH);
         for _ in 0..TRIALS {
             let (slope, curvature) = at(t);
-            if slope.abs() <= SLOPE * first.abs() {
+            if slope.abs() <= SLOPE * first.abs() || (slope < 0.0 && t >= REACH) {
                 return t;
             }
             if slope < 0.0 {
@@ -308,21 +304,22 @@ impl<'b, B: Blocks> Newton<'b, B> {
         let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
         let parts = pool.map(self.lines.iter().collect(), |line: &Line| {
             let (mut slope, mut curvature) = (line.slope, 0.0);
-            let (mut a, mut v) = (vec![0.0; width], vec![0.0; width]);
-            let violations = line.v.chunks_exact(width).zip(line.dv.chunks_exact(width));
-            for (&i, (at_w, dv)) in line.free.iter().zip(violations) {
+            let (mut a, mut v, mut outputs) = (Vec::new(), Vec::new(), line.outputs.as_slice());
+            for &(i, count) in &line.free {
+                let (own, rest) = outputs.split_at(count as usize);
+                outputs = rest;
                 let i = i as usize;
-                for (v, (&at_w, &dv)) in v.iter_mut().zip(at_w.iter().zip(dv)) {
-                    *v = f64::from(at_w) + t * f64::from(dv);
-                }
-                a.copy_from_slice(&variables[i * width..][..width]);
+                a.clear();
+                a.extend(own.iter().map(|slope| variables[i * width + slope.output as usize]));
+                v.clear();
+                v.extend(own.iter().map(|slope| f64::from(slope.v) + t * f64::from(slope.dv)));
                 let share = blocks.share(i);
                 let s = strength * share;
                 let pull = proximal(&mut a, &v, s, Limits::new(penalty, share));
                 let (mut sum, mut squares) = (0.0, 0.0);
-                for (&a, &dv) in a.iter().zip(dv) {
+                for (&a, own) in a.iter().zip(own) {
                     if a > 0.0 {
-                        let dv = f64::from(dv);
+                        let dv = f64::from(own.dv);
                         slope += a * dv;
                         sum += dv;
                         squares += dv * dv;
@@ -336,35 +333,34 @@ impl<'b, B: Blocks> Newton<'b, B> {
     }
 }
 
-/// Where all of a block's weight lies.
-#[derive(Clone, Copy, PartialEq)]
-enum Corner {
-    Truth,
-    Output(usize),
-}
-
-/// The corner in which the proximal point lies, whatever step up to `REACH` is taken. What decides is linear in the step, so
-/// it holds in between where it holds at both ends.
-fn corner_along(a: &[f64], v: &[f64], dv: &[f64], s: f64, limits: Limits) -> Option<Corner> {
-    let at = |t: f64| {
-        let (mut most, mut second, mut which) = (f64::NEG_INFINITY, 0.0, 0);
-        for (k, ((a, v), dv)) in a.iter().zip(v).zip(dv).enumerate() {
-            let u = a + s * (v + t * dv);
-            if u > most {
-                (second, most, which) = (f64::max(second, most), u, k);
-            } else if u > second {
-                second = u;
+impl Line {
+    /// Takes up an example. An output has weight at a step t only if `u(t) = a + s (v + t dv)` exceeds 0 and comes within the cap of
+    /// the largest. Both are linear in t, so what holds at both ends of the reach holds in between.
+    fn append(&mut self, i: u32, a: &[f64], v: &[f64], dv: &[f64], s: f64, limits: Limits) {
+        let ends = |k: usize| [0.0, REACH].map(|t| a[k] + s * (v[k] + t * dv[k]));
+        let (mut top, mut most) = (0, f64::NEG_INFINITY);
+        for k in 0..a.len() {
+            let u = a[k] + s * v[k];
+            (top, most) = if u > most { (k, u) } else { (top, most) };
+        }
+        let floor = ends(top).map(|u| u - limits.cap);
+        let before = self.outputs.len();
+        for k in 0..a.len() {
+            let [first, last] = ends(k);
+            let is_below = (first <= 0.0 && last <= 0.0) || (k != top && first <= floor[0] && last <= floor[1]);
+            if !is_below {
+                self.outputs.push(Slope { output: k as u32, v: v[k] as f32, dv: dv[k] as f32 });
             }
         }
-        if most <= 0.0 {
-            Some(Corner::Truth)
-        } else if limits.ridge == 0.0 && most - limits.cap >= second {
-            Some(Corner::Output(which))
-        } else {
-            None
+        let count = self.outputs.len() - before;
+        let is_full = ends(top).into_iter().all(|u| u >= limits.cap);
+        if count == 1 && is_full && self.outputs[before].output as usize == top {
+            self.outputs.truncate(before);
+            self.slope += limits.cap * dv[top];
+        } else if count > 0 {
+            self.free.push((i, count as u32));
         }
-    };
-    at(0.0).filter(|corner| at(REACH) == Some(*corner))
+    }
 }
 
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
