@@ -35,6 +35,7 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
             let name = match choice {
                 Choice::HardNSlack | Choice::NSlack => SolverName::NSlack,
                 Choice::DualCoordinate => SolverName::DualCoordinate,
+                Choice::OneSlack => SolverName::OneSlack,
                 Choice::Bcfw => SolverName::Bcfw,
             };
             (name, Some(choice.why()))

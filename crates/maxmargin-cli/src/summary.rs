@@ -231,7 +231,7 @@ pub(crate) fn status(status: Status, certificate: Certificate) -> &'static str {
         Status::MaxPasses => "stopped by --max-passes before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
         Status::Interrupted => "interrupted before the gap was reached",
-        Status::Stalled => "stalled: the gap is at the level of rounding",
+        Status::Stalled => "stalled: nothing more is gained in f64",
         Status::Infeasible => "infeasible: the data cannot be separated",
     }
 }

@@ -139,7 +139,7 @@ pub enum Status {
     MaxSeconds,
     /// The observer asked to stop.
     Interrupted,
-    /// No further progress in f64: the gap is at the level of rounding.
+    /// No further progress: as a rule the gap is at the level of rounding.
     Stalled,
     /// Hard margin only: the data cannot be separated.
     Infeasible,

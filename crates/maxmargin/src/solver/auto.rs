@@ -1,12 +1,13 @@
 //! Which solver, where nobody names one.
 
 use super::bcfw::Bcfw;
+use super::cutting_plane::CuttingPlane;
 use super::dual_coordinate::DualCoordinate;
 use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
 use crate::problem::{Penalty, Problem};
-use crate::task::{Listed, Task};
+use crate::task::Task;
 
 /// The solver that [`choose`] picks. Its report has the name of that solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +20,8 @@ pub enum Choice {
     HardNSlack,
     /// [`DualCoordinate`]
     DualCoordinate,
+    /// [`CuttingPlane`] with one slack, where C is huge.
+    OneSlack,
     /// [`Bcfw`]
     Bcfw,
     /// [`NSlack`], for quadratic slack.
@@ -28,18 +31,27 @@ pub enum Choice {
 /// Dual coordinates keep a variable for each output of each example, up to so many: 1 GB.
 const MOST_VARIABLES: usize = 1 << 27;
 
+/// With linear slack and C times the mean of |phi|^2 above this, steps on single examples are long beside w: dual coordinates
+/// would take thousands of passes, or never arrive.
+const HUGE: f64 = 1e4;
+
 /// The solver that should be fastest.
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
-/// dual-coordinate; others to bcfw with linear slack, to n-slack with quadratic.
+/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw with linear slack, to n-slack with quadratic.
 pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {
         return Choice::HardNSlack;
     }
-    let outputs = problem.task().listed().filter(|listed| listed.stacked().is_some()).map(Listed::count);
-    match outputs {
-        Some(outputs) if problem.len().saturating_mul(outputs) <= MOST_VARIABLES => Choice::DualCoordinate,
+    let stacked = problem.task().listed().and_then(|listed| listed.stacked().map(|stacked| (listed, stacked)));
+    match stacked {
+        Some((listed, stacked)) if problem.len().saturating_mul(listed.count()) <= MOST_VARIABLES => {
+            let phis = stacked.phis(problem.inputs());
+            let norm2 = (0..problem.len()).map(|i| phis[problem.place(i)].norm2()).sum::<f64>() / problem.len() as f64;
+            let is_huge = penalty == Penalty::Linear && problem.formulation().c / problem.len() as f64 * norm2 > HUGE;
+            if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
+        }
         _ if penalty == Penalty::Linear => Choice::Bcfw,
         _ => Choice::NSlack,
     }
@@ -51,6 +63,7 @@ impl Choice {
         match self {
             Self::HardNSlack | Self::NSlack => "n-slack",
             Self::DualCoordinate => "dual-coordinate",
+            Self::OneSlack => "one-slack",
             Self::Bcfw => "bcfw",
         }
     }
@@ -60,6 +73,7 @@ impl Choice {
         match self {
             Self::HardNSlack => "without slack, cuts of single examples lead to the answer soonest",
             Self::DualCoordinate => "its outputs can be listed, so each example's variables are solved exactly",
+            Self::OneSlack => "with so large a C, steps on single examples lead nowhere soon",
             Self::Bcfw => "its outputs are too many to list, and each example is solved over those that it has met",
             Self::NSlack => "its outputs are too many to list, and slack is quadratic",
         }
@@ -80,6 +94,7 @@ impl Solver for Auto {
         match choose(problem) {
             Choice::HardNSlack | Choice::NSlack => NSlack::default().solve(problem, settings, observer),
             Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
+            Choice::OneSlack => CuttingPlane::default().solve(problem, settings, observer),
             Choice::Bcfw => Bcfw::default().solve(problem, settings, observer),
         }
     }
@@ -98,12 +113,13 @@ mod tests {
         points.push_row([(0, -1.0)]);
         points.push_row([(0, 2.0)]);
         let (task, rows) = (Binary::new(1), points.views());
-        for (penalty, choice) in [
-            (Penalty::Linear, Choice::DualCoordinate),
-            (Penalty::Quadratic, Choice::DualCoordinate),
-            (Penalty::Hard, Choice::HardNSlack),
+        for (penalty, c, choice) in [
+            (Penalty::Linear, 1.0, Choice::DualCoordinate),
+            (Penalty::Linear, 1e5, Choice::OneSlack),
+            (Penalty::Quadratic, 1e5, Choice::DualCoordinate),
+            (Penalty::Hard, 1.0, Choice::HardNSlack),
         ] {
-            let formulation = Formulation { penalty, ..Formulation::default() };
+            let formulation = Formulation { c, penalty, ..Formulation::default() };
             let problem = Problem::new(&task, &rows, &[0, 1], None, formulation).unwrap();
             assert_eq!(choose(&problem), choice);
             let solution = Auto.solve(&problem, &Settings::default(), &mut ()).unwrap();

@@ -106,7 +106,7 @@ impl Solver for DualCoordinate {
                 let blocks = Slotted::new(examples, block);
                 Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
             }
-        };
+        }?;
         course.finish(status)
     }
 }
@@ -184,12 +184,14 @@ struct Place {
     /// Are P and D known where the last round has ended?
     certified: bool,
     stall: Stall,
+    /// Newton steps have come to their end: they are not tried again.
+    without_newton: bool,
 }
 
 impl Place {
     fn at(phase: Phase) -> Self {
         let (pace, stall) = (Pace::default(), Stall::default());
-        Self { phase, discount: FIRST_DISCOUNT, pace, certified: false, stall }
+        Self { phase, discount: FIRST_DISCOUNT, pace, certified: false, stall, without_newton: false }
     }
 
     /// Is this where a run can have been?
@@ -321,14 +323,19 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     }
 
     /// The rounds.
-    fn solve(&mut self, course: &mut Course<'_>) -> Status {
+    fn solve(&mut self, course: &mut Course<'_>) -> Result<Status> {
         let mut decision = course.begin(self);
         loop {
             if let ControlFlow::Break(status) = decision {
                 if !self.place.certified && status != Status::Converged {
                     self.certify(course);
                 }
-                return status;
+                // Nobody wants weights worse than none.
+                if course.so_far.primal > self.at_zero {
+                    let zeros = Weights::zeros(self.problem.dimension());
+                    course.offer_exact(self.problem, &zeros, self.pool)?;
+                }
+                return Ok(status);
             }
             let exact = match self.place.phase {
                 Phase::SmallC { passes } => {
@@ -393,7 +400,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             place.stall.after(&mut course.so_far);
             return Some(primal);
         }
-        if self.solver.newton_fits(self.problem) && self.newton_is_faster(course) {
+        if !self.place.without_newton && self.solver.newton_fits(self.problem) && self.newton_is_faster(course) {
             self.place.phase = Phase::newton::<B>(self.largest_rhs);
         }
         None
@@ -474,9 +481,12 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         if goes_on {
             self.place.phase = Phase::Newton { strength: newton.strength, steps: steps + 1 };
         } else {
-            // Nothing more is gained in f64: coordinate steps go on from the variables at w.
-            newton.take_variables(&mut now.a, &now.w, self.pool);
+            // Coordinate steps go on from the variables at w, or from the last proximal point where these are worse.
+            if point.dual >= course.so_far.dual {
+                newton.take_variables(&mut now.a, &now.w, self.pool);
+            }
             self.newton = None;
+            self.place.without_newton = true;
             self.coordinates.rebuild();
             self.coordinates.wake_all();
             let place = &mut self.place;
