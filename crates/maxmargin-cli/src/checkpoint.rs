@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use maxmargin::Error;
-use maxmargin::data::output::replace_file;
+use maxmargin::data::output::{remove_leftovers, replace_file};
 use maxmargin::solver::heldout::Looks;
 use maxmargin::solver::{Snapshot, State};
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,7 @@ impl Saver {
     pub(crate) fn new(path: &Path, every: Option<f64>, identity: Identity) -> Self {
         let every = every.unwrap_or(EVERY);
         let path = path.to_owned();
+        remove_leftovers(&path);
         Self { path, identity, every, last: Instant::now(), cost: Duration::ZERO, has_warned: false }
     }
 

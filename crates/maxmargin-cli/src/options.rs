@@ -128,10 +128,10 @@ pub(crate) enum Ladder {
 #[command(next_help_heading = "Problem")]
 pub(crate) struct ProblemOptions {
     /// Weight C of the mean slack: C/n per example [default: n, a weight of 1 per example]
-    #[arg(short, long, value_name = "C", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "C", value_parser = weight_of_slack, allow_negative_numbers = true)]
     pub(crate) c: Option<f64>,
     /// The same as --c K*n: the C of liblinear and scikit-learn
-    #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, conflicts_with = "c")]
+    #[arg(long, value_name = "K", value_parser = weight_of_slack, allow_negative_numbers = true, conflicts_with = "c")]
     pub(crate) c_per_example: Option<f64>,
     /// Train at each of these --c in ascending order, each from where the last ended, and keep the last; `auto`: seven
     /// powers of ten per example, from where C begins to matter until no training example is wrong
@@ -230,7 +230,7 @@ pub(crate) struct ValidationOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) heldout: Option<PathBuf>,
     /// Save the model with the least loss on --heldout, with a path that of the best C
-    #[arg(long, requires = "heldout")]
+    #[arg(long, requires = "heldout", conflicts_with = "folds")]
     pub(crate) keep_best: bool,
     /// Cross-validate each C on K parts of the data, then train on all of them with the best C
     #[arg(long, value_name = "K", value_parser = folds, conflicts_with = "heldout")]
@@ -276,6 +276,12 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Squares of it must be numbers too.
+fn weight_of_slack(text: &str) -> Result<f64, String> {
+    const MOST: f64 = 1e100;
+    positive(text).and_then(|c| if c <= MOST { Ok(c) } else { Err("must be at most 1e100".to_owned()) })
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.0..=1e9).contains(s)).ok_or_else(|| "must be a number from 0".to_owned())
 }
@@ -289,7 +295,7 @@ fn ladder(text: &str) -> Result<Ladder, String> {
 }
 
 fn given_ladder(text: &str) -> Result<Ladder, String> {
-    let mut values = text.split(',').map(|word| positive(word.trim())).collect::<Result<Vec<f64>, String>>()?;
+    let mut values = text.split(',').map(|word| weight_of_slack(word.trim())).collect::<Result<Vec<f64>, String>>()?;
     values.sort_by(f64::total_cmp);
     match values.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(format!("has {} twice", pair[0])),

@@ -22,6 +22,16 @@ fn training_goes_on_where_it_stopped() {
     folder.holds_only(&["b.dat", "log", "m.dat", "m.mm", "whole.mm"]);
 }
 
+/// What a process killed in the middle of a save has left; other files stay.
+#[test]
+fn leftovers_of_saves_are_removed() {
+    let folder = Folder::with_data();
+    folder.write(".c.maxmargin-AbCdEf", "half a checkpoint");
+    folder.write(".d.maxmargin-AbCdEf", "another's");
+    folder.run(TRAIN).good();
+    assert!(!folder.exists(".c.maxmargin-AbCdEf") && folder.exists(".d.maxmargin-AbCdEf"));
+}
+
 #[test]
 fn without_a_checkpoint_training_begins() {
     let folder = Folder::with_data();

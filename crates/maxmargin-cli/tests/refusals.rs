@@ -57,6 +57,8 @@ fn options_without_effect_are_refused() {
         ("--penalty hard --keep-best --heldout m.dat", "--keep-best: "),
         ("--penalty hard --folds 3", "--folds: "),
         ("--keep-best", "--heldout"),
+        ("--keep-best --folds 3", "cannot be used with"),
+        ("--c-path 1,1e150", "at most 1e100"),
         ("--folds 1", "must be a whole number from 2"),
         ("--folds 401", "--folds: must be from 2 to the number of examples"),
         ("--folds 3 --heldout m.dat", "cannot be used with"),

@@ -1,5 +1,6 @@
 //! Where bytes go: files that are there whole or not at all.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -82,6 +83,39 @@ pub fn replace_file(path: impl AsRef<Path>, write: impl FnOnce(&mut dyn Write) -
     output.finish()
 }
 
+/// Removes what writers of the file at `path` that were killed in the middle have left beside it.
+pub fn remove_leftovers(path: impl AsRef<Path>) {
+    let path = path.as_ref();
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let prefix = prefix(&target);
+    for entry in fs::read_dir(folder_of(&target)).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) {
+            // Who cannot be removed lies there as before.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// How the names of temporary files for the target begin.
+fn prefix(target: &Path) -> OsString {
+    /// Names may have 255 bytes.
+    const LONG: usize = 200;
+    let mut prefix = OsString::from(".");
+    if let Some(name) = target.file_name().filter(|name| name.len() <= LONG) {
+        prefix.push(name);
+        prefix.push(".");
+    }
+    prefix.push("maxmargin-");
+    prefix
+}
+
 fn open(path: &Path) -> io::Result<Sink> {
     let old = match fs::metadata(path) {
         Ok(old) => Some(old),
@@ -103,12 +137,9 @@ fn open(path: &Path) -> io::Result<Sink> {
         }
         None => path.to_owned(),
     };
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".maxmargin-");
+    let folder = folder_of(&target);
+    let (mut builder, prefix) = (tempfile::Builder::new(), prefix(&target));
+    builder.prefix(&prefix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
