@@ -28,7 +28,7 @@ def compare_threads(bench, task, name, data, *settings):
 
 def fast_threads(bench):
     """the default solver, 2 threads against 1: time and equality of the models"""
-    # Of the large data only: a run of a tenth of a second has nothing to share out.
+    # Goals for the large data only. The passes over the others run on one thread: they are stated.
     goals = {("covertype", "multiclass"): 1.5, ("covertype, class 2", "binary"): 1.2}
     table = []
     for name, (task, source, options) in LARGE.items():
