@@ -103,6 +103,26 @@ fn degenerate_data() {
     converges(&Multiclass::new(0, Costs::zero_one(3)), &views, &[1, 0, 2, 1], None, &CS);
 }
 
+/// However early it is stopped: with a huge C the first steps lead far away.
+#[test]
+fn never_worse_than_no_weights() {
+    let mut draw = Draw(7);
+    let mut x = SparseMatrix::new();
+    for _ in 0..200 {
+        x.push_row((0..5).map(|j| (j, draw.signed() as f32)).collect::<Vec<_>>());
+    }
+    let (task, views, c) = (Binary::new(5), x.views(), 1e7);
+    let y: Vec<u32> = (0..200).map(|i| i % 2).collect();
+    let problem = Problem::new(&task, &views, &y, None, formulation(c, RESCALINGS[0], Penalty::Linear)).unwrap();
+    for passes in [1.0, 3.0, 30.0, 3000.0] {
+        let settings = Settings { max_passes: Some(passes), ..to_relative_gap(1e-4) };
+        for solver in dual_coordinates() {
+            let report = run(&problem, &solver, &settings);
+            assert!(report.primal <= c * problem.max_loss(), "{passes} passes, {solver:?}: {report:?}");
+        }
+    }
+}
+
 /// Features so small that a step changes no score, beside violations of 1.
 #[test]
 fn tiny_features() {

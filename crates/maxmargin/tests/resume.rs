@@ -176,23 +176,27 @@ fn stop_and_go() {
         let undisturbed = solver.solve(&problem, &settings, &mut ());
         let (mut state, mut stops, mut seconds) = (None, 0, 0.0);
         let resumed = loop {
-            let mut rounds = 0;
-            let mut two_rounds = |_: &Progress| {
-                rounds += 1;
-                if rounds < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            // What is saved is the time at the end of a round, not at the end of the run.
+            let (mut rounds, mut at_round) = (0, seconds);
+            let most_rounds = if stops % 3 == 1 { u32::MAX } else { 2 };
+            let mut some_rounds = |progress: &Progress| {
+                (rounds, at_round) = (rounds + 1, progress.seconds);
+                if rounds < most_rounds { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
             let settings = Settings { resume: state.take(), ..settings.clone() };
             let solution = match stops % 3 {
-                0 => solver.solve(&problem, &settings, &mut two_rounds),
+                0 => solver.solve(&problem, &settings, &mut some_rounds),
                 1 => {
-                    solver.solve(&problem, &Settings { max_passes: Some(2.0 * f64::from(stops)), ..settings }, &mut ())
+                    let max_passes = Some(2.0 * f64::from(stops));
+                    solver.solve(&problem, &Settings { max_passes, ..settings }, &mut some_rounds)
                 }
                 _ => {
-                    solver.solve(&problem, &Settings { max_seconds: Some(seconds + 1e-9), ..settings }, &mut two_rounds)
+                    let max_seconds = Some(seconds + 1e-9);
+                    solver.solve(&problem, &Settings { max_seconds, ..settings }, &mut some_rounds)
                 }
             };
             assert!(solution.report.seconds_training >= seconds, "{solver:?}: time goes back");
-            (seconds, stops) = (solution.report.seconds_training, stops + 1);
+            (seconds, stops) = (at_round, stops + 1);
             if solution.report.status == Status::Converged {
                 break solution;
             }

@@ -88,6 +88,10 @@ pub fn remove_leftovers(path: impl AsRef<Path>) {
     let path = path.as_ref();
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let prefix = prefix(&target);
+    if prefix == NAMELESS {
+        // Perhaps another's, who is at work.
+        return;
+    }
     for entry in fs::read_dir(folder_of(&target)).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) {
             // Who cannot be removed lies there as before.
@@ -103,16 +107,17 @@ fn folder_of(target: &Path) -> &Path {
     }
 }
 
+/// How the names of temporary files begin whose target has too long a name to be part of theirs.
+const NAMELESS: &str = ".maxmargin-";
+
 /// How the names of temporary files for the target begin.
 fn prefix(target: &Path) -> OsString {
     /// Names may have 255 bytes.
     const LONG: usize = 200;
+    let Some(name) = target.file_name().filter(|name| name.len() <= LONG) else { return NAMELESS.into() };
     let mut prefix = OsString::from(".");
-    if let Some(name) = target.file_name().filter(|name| name.len() <= LONG) {
-        prefix.push(name);
-        prefix.push(".");
-    }
-    prefix.push("maxmargin-");
+    prefix.push(name);
+    prefix.push(NAMELESS);
     prefix
 }
 

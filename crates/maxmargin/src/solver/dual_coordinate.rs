@@ -380,7 +380,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let seen = course.in_oracle(|| self.coordinates.pass());
         course.so_far.oracle_calls += seen.looks;
         self.place.pace.after(&seen);
-        let mut is_near = self.is_near_from_start(course) || self.is_near(SURE * seen.gap, course);
+        let mut totals = self.coordinates.totals();
+        let mut is_near = self.is_near_from_start(totals, course) || self.is_near(SURE * seen.gap, totals, course);
         if !is_near && self.blocks.width() > NARROW {
             for _ in 0..SUPPORT_PASSES {
                 let on_support = course.in_oracle(|| self.coordinates.pass_on_support());
@@ -390,8 +391,9 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
                     break;
                 }
             }
+            totals = self.coordinates.totals();
         }
-        is_near |= self.is_near(seen.gap, course);
+        is_near |= self.is_near(seen.gap, totals, course);
         if is_near || self.place.pace.looks >= EXACT_AFTER * self.blocks.len() as f64 {
             let primal = self.certify(course);
             let place = &mut self.place;
@@ -407,8 +409,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     }
 
     /// Is the gap expected to be small enough, after a pass that saw this one?
-    fn is_near(&self, seen: f64, course: &Course<'_>) -> bool {
-        let (rhs, norm2) = self.coordinates.totals();
+    fn is_near(&self, seen: f64, (rhs, norm2): (f64, f64), course: &Course<'_>) -> bool {
         let expected = self.place.discount * seen;
         let target = course.target_at(course.so_far.primal.min(rhs - 0.5 * norm2 + expected));
         // What the violations' own rounding adds to a gap.
@@ -418,8 +419,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
 
     /// The same while P is known at w = 0 only. A first pass sees a gap that its own steps close; where C is small, what is left
     /// of P there says more.
-    fn is_near_from_start(&self, course: &Course<'_>) -> bool {
-        let (rhs, norm2) = self.coordinates.totals();
+    fn is_near_from_start(&self, (rhs, norm2): (f64, f64), course: &Course<'_>) -> bool {
         let left = self.at_zero - (rhs - 0.5 * norm2);
         let is_linear = self.problem.formulation().penalty == Penalty::Linear;
         is_linear && course.so_far.primal.is_infinite() && LEFT_AT_START * left <= course.target_at(self.at_zero)

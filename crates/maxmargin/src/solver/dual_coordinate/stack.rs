@@ -100,19 +100,15 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
         const PARTS: usize = 64;
         let phis = stacked.phis(problem.inputs());
         let parts = pool.map(ranges(problem.len(), PARTS), |part| {
-            let row = |i| {
-                let phi = &phis[problem.place(i)];
-                (
-                    Row { norm: phi.norm2().sqrt() as f32, truth: listed.index(problem.truth(i)) as u32 },
-                    phi.len() as u64,
-                )
+            let row = |i| Row {
+                norm: phis[problem.place(i)].norm2().sqrt() as f32,
+                truth: listed.index(problem.truth(i)) as u32,
             };
-            part.map(row).unzip::<_, _, Vec<_>, Vec<_>>()
+            part.map(row).collect::<Vec<_>>()
         });
-        let (rows, counts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let share = problem.formulation().c / problem.len() as f64;
-        let entries = counts.iter().flatten().sum();
-        Self { problem, listed, phis, rows: rows.concat(), entries, share }
+        let entries = (0..problem.len()).map(|i| phis[problem.place(i)].len() as u64).sum();
+        Self { problem, listed, phis, rows: parts.concat(), entries, share }
     }
 
     #[inline]
@@ -226,9 +222,8 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
     }
 }
 
-/// Where fewer outputs change, w is changed in their slots alone; else in all.
+/// Where fewer outputs change, or there are more than `NEAR`, w is changed in their slots alone; else in all at once.
 const FEW: usize = 8;
-/// With so many outputs, no memory is asked for.
 const NEAR: usize = 256;
 
 /// Many outputs: a dual variable for each, the truth's idle. `lhs_k = factor_k (phi in the truth's slot - phi in slot k)`.
@@ -342,30 +337,28 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
         let (w, truth, phi) = (&mut w[self.block.base as usize..], example.truth, example.phi);
         let changed = delta.iter().filter(|delta| **delta != 0.0).count();
-        if changed < FEW {
-            let (mut slots, mut scales, mut count) = ([truth as u32; FEW], [0.0; FEW], 1);
-            for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+        if changed >= FEW && width <= NEAR {
+            let mut scales = [0.0; NEAR];
+            for (&k, &delta) in of.iter().zip(delta) {
                 let scale = factors[k as usize] * delta;
-                (slots[count], scales[count]) = (k, -scale);
-                scales[0] += scale;
-                count += 1;
+                scales[k as usize] -= scale;
+                scales[truth] += scale;
             }
-            slots::add(w, width, phi, &slots[..count], &scales[..count]);
-            return;
+            return slots::add_to_all(w, phi, &scales[..width]);
         }
-        let (mut near, mut far) = ([0.0; NEAR], Vec::new());
-        let scales = if width <= NEAR {
-            &mut near[..width]
-        } else {
-            far.resize(width, 0.0);
-            &mut far[..]
-        };
-        for (&k, &delta) in of.iter().zip(delta) {
+        let (mut slots, mut scales, mut count, mut at_truth) = ([0; FEW], [0.0; FEW], 0, 0.0);
+        for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+            if count == FEW {
+                slots::add(w, width, phi, &slots, &scales);
+                count = 0;
+            }
             let scale = factors[k as usize] * delta;
-            scales[k as usize] -= scale;
-            scales[truth] += scale;
+            (slots[count], scales[count]) = (k, -scale);
+            at_truth += scale;
+            count += 1;
         }
-        slots::add_to_all(w, phi, scales);
+        slots::add(w, width, phi, &slots[..count], &scales[..count]);
+        slots::add(w, width, phi, &[truth as u32], &[at_truth]);
     }
 
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
@@ -557,6 +550,7 @@ mod tests {
         let (views, pool) = (x.views(), Pool::new(1).unwrap());
         let table = vec![0.0, 1.0, 0.5, 2.0, 1.5, 0.0, 0.0, 1.0, 3.0, 1.0, 0.0, 0.7, 1.0, 0.3, 2.0, 0.0];
         let (two, four) = (Binary::new(D), Multiclass::new(D, Costs::table(4, table).unwrap()));
+        let twelve = Multiclass::new(D, Costs::zero_one(12));
         let (bits, y): (Vec<u32>, Vec<u32>) = (0..N as u32).map(|i| (i % 2, (i / 2 + i) % 4)).unzip();
         for rescaling in [Rescaling::Margin, Rescaling::Slack] {
             for penalty in [Penalty::Linear, Penalty::Quadratic] {
@@ -574,6 +568,13 @@ mod tests {
                 let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
                 agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
                 newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
+
+                // So many that w is changed in all slots at once.
+                let problem = Problem::new(&twelve, &views, &y, None, f).unwrap();
+                let (listed, stacked) = (twelve.listed().unwrap(), twelve.listed().unwrap().stacked().unwrap());
+                let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
+                let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+                agrees(&problem, &blocks, |_| (0..12).collect(), &mut random);
             }
         }
     }
