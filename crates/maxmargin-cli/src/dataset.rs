@@ -1,8 +1,5 @@
 //! From files to what the solvers of `train` take.
 
-use std::fs::File;
-
-use maxmargin::Error;
 use maxmargin::data::costs;
 use maxmargin::data::input::Input;
 use maxmargin::data::labels::Classes;
@@ -13,7 +10,6 @@ use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result, note};
 use crate::options::{ClassWeight, LossName, Penalty, Task};
-use crate::progress::Display;
 use crate::train::Args;
 use crate::{memory, text};
 
@@ -26,24 +22,13 @@ pub(crate) struct Data {
     pub(crate) features: u32,
 }
 
-pub(crate) fn reading(args: &Args) -> Display {
-    let size = File::open(&args.input).and_then(|f| f.metadata()).ok().filter(std::fs::Metadata::is_file);
-    Display::reading(&args.input.display().to_string(), size.map(|m| m.len()), args.output.quiet)
-}
-
 /// Reads the file and makes classes, loss and weights of it.
-pub(crate) fn read(args: &Args, start: Option<&Model>, display: &Display, pool: &Pool) -> Result<Data> {
-    let input = if args.input.as_os_str() == "-" {
-        Input::new("standard input", display.counted(std::io::stdin()))?
-    } else {
-        let file = File::open(&args.input).map_err(|e| Error::io(&args.input, e))?;
-        Input::new(args.input.display().to_string(), display.counted(file))?
-    };
+pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &Pool) -> Result<Data> {
     let name = input.name().to_owned();
     let mut examples = svmlight::read(input, LabelRule::Required, pool)?;
     let classes = match args.task {
         Task::Binary => Classes::binary(&examples, args.problem.positive.as_deref(), &name)?,
-        Task::Multiclass => Classes::multiclass(&examples, &name)?,
+        Task::Multiclass | Task::Tag => Classes::multiclass(&examples, &name)?,
     };
     let given = &args.problem.class_weight;
     let of_classes = match given.as_slice() {

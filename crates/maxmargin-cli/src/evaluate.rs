@@ -6,13 +6,14 @@ use maxmargin::data::input::Input;
 use maxmargin::data::labels::Lookup;
 use maxmargin::data::svmlight::{LabelRule, Stream};
 use maxmargin::metrics::{ClassFigures, Evaluation, Evaluator};
-use maxmargin::model::Model;
+use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
 use serde::Serialize;
 
 use crate::failure::{Result, print, print_json};
 use crate::options::threads;
 use crate::predict::{Strangers, over_rows};
+use crate::tagging;
 use crate::text::{count, counted, fields, number, table};
 
 #[derive(Debug, clap::Args)]
@@ -38,9 +39,12 @@ const SHOWN: usize = 20;
 const SHOWN_IN_JSON: usize = 100;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let model = Model::load(&args.model)?;
-    let mut stream = Stream::new(Input::open(&args.input)?, LabelRule::Required);
     let pool = Pool::new(args.threads.unwrap_or(0))?;
+    let model = match Saved::load(&args.model)? {
+        Saved::Classifier(model) => model,
+        Saved::Tagger(model) => return tagging::evaluate::run(&model, Input::open(&args.input)?, args.json, &pool),
+    };
+    let mut stream = Stream::new(Input::open(&args.input)?, LabelRule::Required);
     let lookup = Lookup::new(&model.labels);
     let mut evaluator = Evaluator::new(&model)?;
     let mut strangers = Strangers::default();

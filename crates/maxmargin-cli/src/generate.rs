@@ -4,7 +4,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 use maxmargin::data::output::Output;
-use maxmargin::data::synthetic::{self, Sizes};
+use maxmargin::data::synthetic::{self, Sizes, TagSizes};
 
 use crate::failure::{Failure, Result};
 use crate::options::Task;
@@ -20,15 +20,24 @@ pub(crate) struct Args {
     /// The same seed gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Number of features
-    #[arg(long, value_name = "D", default_value_t = Sizes::default().features)]
-    features: u32,
+    /// Number of features (binary, multiclass) [default: 20]
+    #[arg(long, value_name = "D")]
+    features: Option<u32>,
     /// Number of classes (multiclass) [default: 3]
     #[arg(long, value_name = "K")]
     classes: Option<u32>,
     /// Features that are not zero in each example [default: all]
     #[arg(long, value_name = "N")]
     nonzeros: Option<u32>,
+    /// Number of tags (tag) [default: 12]
+    #[arg(long, value_name = "K")]
+    tags: Option<u32>,
+    /// Number of words of each tag (tag) [default: 2000]
+    #[arg(long, value_name = "N")]
+    words: Option<u32>,
+    /// Mean number of tokens of a sentence (tag) [default: 15]
+    #[arg(long, value_name = "N")]
+    length: Option<u32>,
     /// Probability that a label is wrong
     #[arg(long, value_name = "P", default_value_t = Sizes::default().noise, allow_negative_numbers = true)]
     noise: f64,
@@ -40,37 +49,58 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   maxmargin generate binary --examples 1000 --seed 1 --noise 0.05 -o train.dat
-  maxmargin generate multiclass --examples 100000 --features 5000 --nonzeros 50 --classes 20 | gzip > big.dat.gz";
+  maxmargin generate multiclass --examples 100000 --features 5000 --nonzeros 50 --classes 20 | gzip > big.dat.gz
+  maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.classes.is_some() && args.task == Task::Binary {
         return Err(Failure::Usage("--classes: belongs to the task multiclass; binary has two".to_owned()));
     }
+    let is_tag = args.task == Task::Tag;
+    let foreign = [
+        (is_tag && args.features.is_some(), "--features: belongs to the tasks binary and multiclass"),
+        (is_tag && args.classes.is_some(), "--classes: belongs to the task multiclass; take --tags"),
+        (is_tag && args.nonzeros.is_some(), "--nonzeros: belongs to the tasks binary and multiclass"),
+        (!is_tag && args.tags.is_some(), "--tags: belongs to the task tag"),
+        (!is_tag && args.words.is_some(), "--words: belongs to the task tag"),
+        (!is_tag && args.length.is_some(), "--length: belongs to the task tag"),
+    ];
+    if let Some((_, what)) = foreign.iter().find(|rule| rule.0) {
+        return Err(Failure::Usage((*what).to_owned()));
+    }
     if args.nonzeros == Some(0) {
         return Err(Failure::Usage("--nonzeros: must be at least 1".to_owned()));
     }
-    let sizes = Sizes {
-        examples: args.examples,
-        features: args.features,
-        classes: args.classes.unwrap_or(Sizes::default().classes),
-        nonzeros: args.nonzeros.unwrap_or(args.features),
-        noise: args.noise,
-    };
-    sizes.check()?;
     match &args.output {
         Some(path) => {
             let mut output = Output::create(path)?;
-            write(args, &sizes, &mut output, &path.display().to_string())?;
+            write(args, &mut output, &path.display().to_string())?;
             Ok(output.finish()?)
         }
-        None => write(args, &sizes, &mut BufWriter::new(io::stdout().lock()), "standard output"),
+        None => write(args, &mut BufWriter::new(io::stdout().lock()), "standard output"),
     }
 }
 
-fn write(args: &Args, sizes: &Sizes, out: &mut impl io::Write, name: &str) -> Result<()> {
-    let write = match args.task {
-        Task::Binary => synthetic::binary,
-        Task::Multiclass => synthetic::multiclass,
+fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
+    if args.task == Task::Tag {
+        let default = TagSizes::default();
+        let sizes = TagSizes {
+            examples: args.examples,
+            tags: args.tags.unwrap_or(default.tags),
+            words: args.words.unwrap_or(default.words),
+            length: args.length.unwrap_or(default.length),
+            noise: args.noise,
+        };
+        return Ok(synthetic::tag(&sizes, args.seed, out, name)?);
+    }
+    let features = args.features.unwrap_or(Sizes::default().features);
+    let sizes = Sizes {
+        examples: args.examples,
+        features,
+        classes: args.classes.unwrap_or(Sizes::default().classes),
+        nonzeros: args.nonzeros.unwrap_or(features),
+        noise: args.noise,
     };
-    Ok(write(sizes, args.seed, out, name)?)
+    let write = if args.task == Task::Binary { synthetic::binary } else { synthetic::multiclass };
+    Ok(write(&sizes, args.seed, out, name)?)
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use maxmargin::model::{Loss, Model, Summary, TaskKind};
+use maxmargin::model::{Loss, Model, Saved, Summary, TaskKind};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::{Certificate, Status};
 use serde::Serialize;
 
 use crate::failure::{Result, print, print_json};
-use crate::summary::{certificate, classes, features, passes, status};
+use crate::summary::{Described, passes};
+use crate::tagging;
 use crate::text::{counted, fields, number, table};
 
 #[derive(Debug, clap::Args)]
@@ -24,8 +25,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let model = Model::load(&args.model)?;
-    if args.json { print_json(&Contents::of(&model, args.top)) } else { print(&in_words(&model, args.top)) }
+    match Saved::load(&args.model)? {
+        Saved::Tagger(model) => tagging::inspect::run(&model, args.top, args.json),
+        Saved::Classifier(model) if args.json => print_json(&Contents::of(&model, args.top)),
+        Saved::Classifier(model) => print(&in_words(&model, args.top)),
+    }
 }
 
 /// The JSON object.
@@ -45,7 +49,7 @@ struct Contents<'m> {
 
 /// The names are those of the summary of `train`.
 #[derive(Serialize)]
-struct Training<'m> {
+pub(crate) struct Training<'m> {
     solver: &'m str,
     status: Status,
     certificate: Certificate,
@@ -60,7 +64,7 @@ struct Training<'m> {
 }
 
 impl<'m> Training<'m> {
-    fn of(summary: &'m Summary) -> Self {
+    pub(crate) fn of(summary: &'m Summary) -> Self {
         Self {
             solver: &summary.solver,
             status: summary.status,
@@ -143,36 +147,39 @@ fn strongest(model: &Model, top: usize) -> Vec<Strongest<'_>> {
 }
 
 fn in_words(model: &Model, top: usize) -> String {
-    let Formulation { rescaling, penalty, loss_scale, .. } = model.formulation;
-    let rescaling = match rescaling {
-        Rescaling::Margin => "margin rescaling",
-        Rescaling::Slack => "slack rescaling",
-    };
-    let slack = match penalty {
-        Penalty::Linear => format!("linear slack, C = {}", number(model.summary.c)),
-        Penalty::Quadratic => format!("quadratic slack, C = {}", number(model.summary.c)),
-        Penalty::Hard => "hard margin".to_owned(),
-    };
     let loss = match &model.loss {
         Loss::ZeroOne => "zero-one",
         Loss::Absolute => "absolute",
         Loss::Squared => "squared",
         Loss::Matrix(_) => "from a cost matrix",
     };
+    about(&Described::classifier(model), loss, model.data_checksum)
+        + &if top == 0 { String::new() } else { strongest_in_words(model, top) }
+}
+
+/// What a model is and how it was trained.
+pub(crate) fn about(model: &Described<'_>, loss: &str, data_checksum: u32) -> String {
+    let Formulation { rescaling, penalty, loss_scale, .. } = model.formulation;
+    let training = model.training;
+    let rescaling = match rescaling {
+        Rescaling::Margin => "margin rescaling",
+        Rescaling::Slack => "slack rescaling",
+    };
+    let slack = match penalty {
+        Penalty::Linear => format!("linear slack, C = {}", number(training.c)),
+        Penalty::Quadratic => format!("quadratic slack, C = {}", number(training.c)),
+        Penalty::Hard => "hard margin".to_owned(),
+    };
     let scaled = if loss_scale == 1.0 { String::new() } else { format!(" times {}", number(loss_scale)) };
-    let training = &model.summary;
-    let lines = [
-        ("task", format!("{}, {}", model.task, classes(model))),
-        ("features", features(model)),
+    let mut lines = vec![
+        ("task", format!("{}, {}", model.task, model.labels)),
+        ("features", model.features.clone()),
         ("problem", format!("{rescaling}, {slack}, loss {loss}{scaled}")),
-        ("trained on", format!("{}, checksum {:08x}", counted(training.examples, "example"), model.data_checksum)),
+        ("trained on", format!("{}, checksum {data_checksum:08x}", counted(training.examples, "example"))),
         ("solver", format!("{}: {}, {}", training.solver, counted(training.rounds, "round"), passes(training.passes))),
-        ("status", status(training.status, training.certificate).to_owned()),
-        ("objective", number(training.primal)),
-        ("certificate", certificate(model)),
-        ("train loss", format!("{} per example", number(training.train_loss))),
     ];
-    fields(&lines) + &if top == 0 { String::new() } else { strongest_in_words(model, top) }
+    lines.extend(model.end());
+    fields(&lines)
 }
 
 fn strongest_in_words(model: &Model, top: usize) -> String {

@@ -18,6 +18,7 @@ mod refusals;
 mod solvers;
 mod step;
 mod summary;
+mod tagging;
 mod text;
 mod train;
 mod training;
@@ -29,7 +30,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::checkpoint::Identity;
 
-/// Large-margin classifiers, trained to a proven optimum.
+/// Large-margin classifiers and taggers, trained to a proven optimum.
 #[derive(Debug, Parser)]
 #[command(name = "maxmargin", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -43,8 +44,10 @@ Examples:
   maxmargin train multiclass train.dat -m model.mm
   maxmargin evaluate model.mm train.dat
   maxmargin predict model.mm new.dat -o labels.txt
+  maxmargin train tag sentences.txt -m tagger.mm
 
-Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, plain, .gz or .zst.";
+Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, or for tags columns of words and tags; plain, .gz
+or .zst.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -58,6 +61,8 @@ enum Command {
     Inspect(inspect::Args),
     /// Write a synthetic data set
     Generate(generate::Args),
+    /// Write the features of the tokens of a file, in CRFsuite's format
+    Features(tagging::features::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => ("evaluate", evaluate::run(&args)),
         Command::Inspect(args) => ("inspect", inspect::run(&args)),
         Command::Generate(args) => ("generate", generate::run(&args)),
+        Command::Features(args) => ("features", tagging::features::run(&args)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

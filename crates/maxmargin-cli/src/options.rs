@@ -13,6 +13,8 @@ pub(crate) enum Task {
     Binary,
     /// Any number of classes, any words as labels
     Multiclass,
+    /// Tags for the tokens of sentences
+    Tag,
 }
 
 impl From<Task> for TaskKind {
@@ -20,6 +22,7 @@ impl From<Task> for TaskKind {
         match task {
             Task::Binary => Self::Binary,
             Task::Multiclass => Self::Multiclass,
+            Task::Tag => Self::Tag,
         }
     }
 }
@@ -44,6 +47,8 @@ pub(crate) enum SolverName {
     Perceptron,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
+    /// Maximum likelihood, the generative model of the same shape: a baseline (tag)
+    Mle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,8 +90,10 @@ impl From<Penalty> for problem::Penalty {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossName {
-    /// Every error costs 1
+    /// Every error costs 1; tag: a sentence with any error
     ZeroOne,
+    /// Every wrong token costs 1, or what --tag-cost says (tag)
+    Hamming,
     /// Difference of the labels, which are numbers (multiclass)
     Absolute,
     /// Square of that difference (multiclass)
@@ -147,7 +154,7 @@ pub(crate) struct ProblemOptions {
     /// Where the loss enters the margin constraints [default: margin]
     #[arg(long, value_name = "R")]
     pub(crate) rescaling: Option<Rescaling>,
-    /// What an error costs [default: zero-one]
+    /// What an error costs [default: zero-one; tag: hamming]
     #[arg(long, value_name = "L")]
     pub(crate) loss: Option<LossName>,
     /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the
@@ -167,6 +174,61 @@ pub(crate) struct ProblemOptions {
     /// Add a constant feature with value B, which gives every class an offset [default: none]
     #[arg(long, value_name = "B", value_parser = bias, allow_negative_numbers = true)]
     pub(crate) bias: Option<f32>,
+}
+
+/// How a file of tagged sentences is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// A token a line, columns between tabs or blanks, the last one the tag; an empty line between sentences (CoNLL)
+    Columns,
+    /// TAG qid:N INDEX:VALUE ...
+    Svmhmm,
+    /// TAG, then ATTRIBUTE[:VALUE] ..., between tabs; an empty line between sentences
+    Crfsuite,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemeName {
+    /// B- begins a chunk, I- goes on with it, O is outside
+    #[value(name = "BIO")]
+    Bio,
+    /// The same with E- for the last token of a chunk and S- for chunks of one token
+    #[value(name = "BIOES")]
+    Bioes,
+}
+
+/// Where the features of tagged sentences come from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tagging")]
+pub(crate) struct SentenceOptions {
+    /// How sentences are written [default: columns]
+    #[arg(long, value_name = "F")]
+    pub(crate) format: Option<FormatName>,
+    /// Features of the columns, in CRF++'s template language [default: a built-in set]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) template: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tagging")]
+pub(crate) struct TagOptions {
+    #[command(flatten)]
+    pub(crate) sentences: SentenceOptions,
+    /// Leave out features that fewer tokens than this have [default: 1]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) min_count: Option<u32>,
+    /// On how many tags before it a tag depends, 1 or 2 [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) order: Option<u8>,
+    /// Never tag B right after tag A; may be given several times
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
+    pub(crate) forbid: Vec<String>,
+    /// Only sequences of tags that are valid in this scheme
+    #[arg(long, value_name = "S", ignore_case = true)]
+    pub(crate) scheme: Option<SchemeName>,
+    /// What it costs to miss a tag; may be given several times [default: 1]
+    #[arg(long, value_name = "TAG=W", value_parser = tag_cost, allow_hyphen_values = true)]
+    pub(crate) tag_cost: Vec<(String, f64)>,
 }
 
 #[derive(Debug, Args)]
@@ -303,6 +365,18 @@ fn given_ladder(text: &str) -> Result<Ladder, String> {
     }
 }
 
+fn count_from_one(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1".to_owned())
+}
+
+fn tag_cost(text: &str) -> Result<(String, f64), String> {
+    let (tag, cost) = text.rsplit_once('=').filter(|(tag, _)| !tag.is_empty()).ok_or("must be TAG=W")?;
+    match cost.parse::<f64>() {
+        Ok(cost) if cost >= 0.0 && cost.is_finite() => Ok((tag.to_owned(), cost)),
+        _ => Err(format!("the cost '{cost}' must be a number from 0")),
+    }
+}
+
 fn bias(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(x) if x.is_finite() && x != 0.0 => Ok(x),
@@ -311,7 +385,7 @@ fn bias(text: &str) -> Result<f32, String> {
     }
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1".to_owned())
 }
 

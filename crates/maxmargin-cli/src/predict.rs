@@ -8,13 +8,13 @@ use maxmargin::Error;
 use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::data::svmlight::{LabelRule, Labelled, Stream};
-use maxmargin::model::{Model, Predictor, TaskKind};
+use maxmargin::model::{Model, Predictor, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
 
-use crate::failure::{Result, note};
-use crate::options::threads;
-use crate::paths;
+use crate::failure::{Failure, Result, note};
+use crate::options::{at_least_one, threads};
 use crate::text::{count, counted};
+use crate::{paths, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,9 +27,19 @@ pub(crate) struct Args {
     /// Where to write the labels, one a line [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class
+    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for tags the
+    /// score of a sentence in a line before it
     #[arg(long)]
-    scores: bool,
+    pub(crate) scores: bool,
+    /// The N best sequences of tags of each sentence (tag)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) n_best: Option<usize>,
+    /// Write after each tag by how much the best sequence without it scores less: how sure it is (tag)
+    #[arg(long, conflicts_with = "n_best")]
+    pub(crate) margins: bool,
+    /// Take the tags that the input has as given, and find the missing ones: `?`, or none (tag)
+    #[arg(long)]
+    pub(crate) forced: bool,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
@@ -38,7 +48,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   maxmargin predict model.mm test.dat -o labels.txt
-  zcat big.dat.gz | maxmargin predict model.mm - --scores | head";
+  zcat big.dat.gz | maxmargin predict model.mm - --scores | head
+  maxmargin predict pos.mm new.txt --margins -o tagged.txt";
 
 /// Examples that are held at a time.
 const BATCH: usize = 8192;
@@ -48,16 +59,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let sources = [("the input", Some(args.input.as_path())), ("the model", Some(args.model.as_path()))];
         paths::refuse_overwriting("--output", output, &sources)?;
     }
-    let model = Model::load(&args.model)?;
-    let stream = Stream::new(Input::open(&args.input)?, LabelRule::Optional);
+    let model = Saved::load(&args.model)?;
+    let input = Input::open(&args.input)?;
     let pool = Pool::new(args.threads.unwrap_or(0))?;
+    if let Saved::Classifier(model) = &model {
+        let tags_only = [(args.n_best.is_some(), "--n-best"), (args.margins, "--margins"), (args.forced, "--forced")];
+        if let Some((_, option)) = tags_only.iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::Usage(format!("{option}: belongs to models of tags; this one is {}", model.task)));
+        }
+    }
+    let write = |out: &mut dyn Write, name: &Path| match &model {
+        Saved::Classifier(model) => {
+            write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name)
+        }
+        Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
+    };
     match &args.output {
         Some(path) => {
             let mut output = Output::create(path)?;
-            write_all(args, &model, stream, &pool, &mut output, path)?;
+            write(&mut output, path)?;
             output.finish()?;
         }
-        None => write_all(args, &model, stream, &pool, &mut io::stdout().lock(), Path::new("standard output"))?,
+        None => write(&mut io::stdout().lock(), Path::new("standard output"))?,
     }
     Ok(())
 }
@@ -67,7 +90,7 @@ fn write_all(
     model: &Model,
     mut stream: Stream<'_>,
     pool: &Pool,
-    out: &mut impl Write,
+    out: &mut dyn Write,
     name: &Path,
 ) -> Result<()> {
     let mut strangers = Strangers::default();
@@ -95,7 +118,7 @@ fn push_scores(model: &Model, scores: &[f64], text: &mut String) {
     const IN_MEMORY: &str = "strings take all text";
     match model.task {
         TaskKind::Binary => write!(text, "\t{}", scores[1] - scores[0]).expect(IN_MEMORY),
-        TaskKind::Multiclass => {
+        TaskKind::Multiclass | TaskKind::Tag => {
             for (k, (label, score)) in model.labels.iter().zip(scores).enumerate() {
                 let gap = if k == 0 { '\t' } else { ' ' };
                 write!(text, "{gap}{label}:{score}").expect(IN_MEMORY);

@@ -3,7 +3,9 @@
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Result};
-use crate::options::{ClassWeight, LossName, Penalty, SolverName, Task, UpdateName};
+use crate::options::{
+    ClassWeight, FormatName, LossName, Penalty, Rescaling, SolverName, Task, UpdateName,
+};
 use crate::train::Args;
 
 /// Whether it applies, the option, and why it is refused.
@@ -23,7 +25,53 @@ pub(crate) fn check(args: &Args) -> Result<()> {
     let is_matrix = problem.loss == Some(LossName::Matrix);
     let is_balanced = problem.class_weight.contains(&ClassWeight::Balanced);
     let no_c = "the hard margin has no slack to weigh";
+    let (tag, is_tag) = (&args.tag, args.task == Task::Tag);
+    let of_classes = "belongs to the tasks binary and multiclass";
+    let of_tags = "belongs to the task tag";
+    let is_columns = tag.sentences.format.is_none_or(|format| format == FormatName::Columns);
     let rules = [
+        (is_tag && problem.positive.is_some(), "--positive", "belongs to the task binary"),
+        (is_tag && problem.bias.is_some(), "--bias", of_classes),
+        (
+            is_tag && !problem.class_weight.is_empty(),
+            "--class-weight",
+            "belongs to the tasks binary and multiclass; take --tag-cost",
+        ),
+        (is_tag && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the task multiclass; take --tag-cost"),
+        (
+            is_tag && problem.loss.is_some_and(|l| !matches!(l, LossName::Hamming | LossName::ZeroOne)),
+            "--loss",
+            "the task tag has the losses hamming and zero-one",
+        ),
+        (!is_tag && problem.loss == Some(LossName::Hamming), "--loss", "hamming belongs to the task tag"),
+        (!is_tag && tag.sentences.format.is_some(), "--format", of_tags),
+        (!is_tag && tag.sentences.template.is_some(), "--template", of_tags),
+        (!is_tag && tag.min_count.is_some(), "--min-count", of_tags),
+        (!is_tag && tag.order.is_some(), "--order", of_tags),
+        (!is_tag && !tag.forbid.is_empty(), "--forbid", of_tags),
+        (!is_tag && tag.scheme.is_some(), "--scheme", of_tags),
+        (!is_tag && !tag.tag_cost.is_empty(), "--tag-cost", of_tags),
+        (
+            tag.sentences.template.is_some() && !is_columns,
+            "--template",
+            "makes features of columns; this format lists the features itself",
+        ),
+        (
+            !tag.tag_cost.is_empty() && problem.loss == Some(LossName::ZeroOne),
+            "--tag-cost",
+            "belongs to --loss hamming; zero-one counts sentences",
+        ),
+        (
+            !tag.tag_cost.is_empty()
+                && (problem.rescaling == Some(Rescaling::Slack) || problem.penalty == Some(Penalty::Quadratic)),
+            "--tag-cost",
+            "slack rescaling and quadratic slack search by the number of errors, which must all cost the same",
+        ),
+        (
+            !is_tag && args.solver.solver == Some(SolverName::Mle),
+            "--solver",
+            "mle needs a generative model, which the task tag has",
+        ),
         (problem.c.is_some() && is_hard, "--c", no_c),
         (problem.c_per_example.is_some() && is_hard, "--c-per-example", no_c),
         (problem.c_path.is_some() && is_hard, "--c-path", no_c),
@@ -77,9 +125,10 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
     let is_hard = problem.penalty == Some(Penalty::Hard);
     let (is_planes, is_n_slack) =
         (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
-    let is_perceptron = name == SolverName::Perceptron;
-    let (no_c, no_bound) =
-        ("the perceptron has no C", "the perceptron knows no bound, hence no gap; take --max-passes");
+    let is_perceptron = matches!(name, SolverName::Perceptron | SolverName::Mle);
+    let is_mle = name == SolverName::Mle;
+    let no_c = "perceptron and mle have no C";
+    let no_bound = "perceptron and mle know no bound, hence no gap";
     let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (
@@ -115,10 +164,12 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--update own does not wait for a batch",
         ),
         (
-            is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron),
+            is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron | SolverName::Mle),
             "--penalty",
-            "subgradient and perceptron have no hard margin; take n-slack",
+            "subgradient, perceptron and mle have no hard margin; take n-slack",
         ),
+        (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
+        (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),
         (problem.c.is_some() && is_perceptron, "--c", no_c),
         (problem.c_per_example.is_some() && is_perceptron, "--c-per-example", no_c),
         (problem.c_path.is_some() && is_perceptron, "--c-path", no_c),

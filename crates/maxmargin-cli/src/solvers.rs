@@ -6,6 +6,7 @@ use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
+use maxmargin::solver::mle::Mle;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
 use maxmargin::solver::subgradient::Subgradient;
@@ -24,6 +25,7 @@ pub(crate) enum Chosen {
     Subgradient(Subgradient),
     Perceptron(Perceptron),
     FrankWolfe(FrankWolfe),
+    Mle(Mle),
 }
 
 /// The solver that will run, and why where the user has named none.
@@ -60,6 +62,7 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions) -> Chosen {
         SolverName::Subgradient => Chosen::Subgradient(Subgradient),
         SolverName::Perceptron => Chosen::Perceptron(Perceptron),
         SolverName::FrankWolfe => Chosen::FrankWolfe(FrankWolfe),
+        SolverName::Mle => Chosen::Mle(Mle),
     }
 }
 
@@ -87,6 +90,7 @@ impl Solver for Chosen {
             Self::Subgradient(solver) => solver.name(),
             Self::Perceptron(solver) => solver.name(),
             Self::FrankWolfe(solver) => solver.name(),
+            Self::Mle(solver) => solver.name(),
         }
     }
 
@@ -104,6 +108,7 @@ impl Solver for Chosen {
             Self::Subgradient(solver) => solver.solve(problem, settings, observer),
             Self::Perceptron(solver) => solver.solve(problem, settings, observer),
             Self::FrankWolfe(solver) => solver.solve(problem, settings, observer),
+            Self::Mle(solver) => solver.solve(problem, settings, observer),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use maxmargin::model::{Model, TaskKind};
-use maxmargin::problem::Penalty;
+use maxmargin::inference::chain::Order;
+use maxmargin::model::{self, Model, Tagger, TaskKind};
+use maxmargin::problem::{Formulation, Penalty};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::{Certificate, Status};
 use serde::Serialize;
@@ -89,8 +90,79 @@ fn bounded(step: &Step, x: f64) -> Option<f64> {
     (step.certificate != Certificate::None).then_some(x)
 }
 
+/// What the summary says of a model, whatever its task.
+pub(crate) struct Described<'m> {
+    pub(crate) task: TaskKind,
+    /// Its labels, in words.
+    pub(crate) labels: String,
+    /// Its features, in words.
+    pub(crate) features: String,
+    pub(crate) dimension: usize,
+    pub(crate) formulation: Formulation,
+    pub(crate) training: &'m model::Summary,
+}
+
+impl<'m> Described<'m> {
+    pub(crate) fn classifier(model: &'m Model) -> Self {
+        let features = counted(u64::from(model.features), "feature");
+        let constant = if model.bias == 0.0 { String::new() } else { format!(" and a constant one of {}", model.bias) };
+        Self {
+            task: model.task,
+            labels: format!("{} classes: {}", count(model.labels.len() as u64), labels(&model.labels)),
+            features: features + &constant,
+            dimension: model.weights.len(),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
+    pub(crate) fn tagger(model: &'m Tagger) -> Self {
+        let (shape, tags) = (model.shape(), &model.vocabulary.tags);
+        let edges = match shape.edges {
+            0 => String::new(),
+            n => format!(" and {} of transitions", count(u64::from(n))),
+        };
+        let order = if shape.order == Order::Second { ", second order" } else { "" };
+        let last = shape.blocks().ok().and_then(|blocks| blocks.last().copied());
+        Self {
+            task: TaskKind::Tag,
+            labels: format!("{}: {}{order}", counted(tags.len() as u64, "tag"), labels(tags)),
+            features: counted(u64::from(shape.features), "feature") + &edges,
+            dimension: last.map_or(0, |block| (block.base + block.len()) as usize),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
+    /// The lines that summary and inspection share: how training ended.
+    pub(crate) fn end(&self) -> [(&'static str, String); 4] {
+        let training = self.training;
+        [
+            ("status", status(training.status, training.certificate).to_owned()),
+            ("objective", number(training.primal)),
+            ("certificate", self.certificate()),
+            ("train loss", format!("{} per example", number(training.train_loss))),
+        ]
+    }
+
+    /// The certificate in words.
+    fn certificate(&self) -> String {
+        let training = self.training;
+        let scale = if self.formulation.penalty == Penalty::Hard { training.primal } else { training.c };
+        // As a share too: a gap that is small beside C may be large beside P.
+        let share = 100.0 * training.gap / training.primal.max(f64::MIN_POSITIVE);
+        let asked = number(training.epsilon * scale);
+        let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
+        match training.certificate {
+            Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
+            Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
+            Certificate::None => "none: this solver knows no lower bound".to_owned(),
+        }
+    }
+}
+
 impl<'t> Summary<'t> {
-    pub(crate) fn new(model: &Model, trained: &'t Trained, seconds_reading: f64) -> Self {
+    pub(crate) fn new(model: &Described<'_>, trained: &'t Trained, seconds_reading: f64) -> Self {
         let (step, steps) = (&trained.kept.step, &trained.steps);
         let best = steps.iter().filter_map(|step| step.heldout).map(|heldout| heldout.best).reduce(f64::min);
         Self {
@@ -99,10 +171,10 @@ impl<'t> Summary<'t> {
             solver_reason: trained.why,
             status: step.status,
             certificate: step.certificate,
-            examples: model.summary.examples,
-            dimension: model.weights.len(),
+            examples: model.training.examples,
+            dimension: model.dimension,
             c: (model.formulation.penalty != Penalty::Hard).then_some(step.c),
-            epsilon: model.summary.epsilon,
+            epsilon: model.training.epsilon,
             primal: step.primal,
             dual: bounded(step, step.dual),
             gap: bounded(step, step.gap),
@@ -125,7 +197,7 @@ impl<'t> Summary<'t> {
         }
     }
 
-    pub(crate) fn print(&self, model: &Model, trained: &Trained, args: &Args) -> Result<()> {
+    pub(crate) fn print(&self, model: &Described<'_>, trained: &Trained, args: &Args) -> Result<()> {
         if args.output.json {
             return print_json(self);
         }
@@ -133,17 +205,12 @@ impl<'t> Summary<'t> {
         let reason = self.solver_reason.map_or(String::new(), |why| format!(" (auto: {why})"));
         let work = format!("{}, {}", counted(self.rounds, "round"), passes(self.passes));
         let mut lines = vec![
-            ("task", format!("{}, {}", self.task, classes(model))),
-            ("examples", format!("{}, {}", count(self.examples), features(model))),
+            ("task", format!("{}, {}", self.task, model.labels)),
+            ("examples", format!("{}, {}", count(self.examples), model.features)),
             ("solver", format!("{}{reason}: {work}", self.solver)),
         ];
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
-        lines.extend([
-            ("status", status(self.status, self.certificate).to_owned()),
-            ("objective", number(self.primal)),
-            ("certificate", certificate(model)),
-            ("train loss", format!("{} per example", number(self.train_loss))),
-        ]);
+        lines.extend(model.end());
         lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
         let times = [self.seconds_reading, self.seconds_training].map(duration);
         lines.push(("time", format!("{} reading, {} training ({shares})", times[0], times[1])));
@@ -207,15 +274,6 @@ fn to_go_on(checkpoint: &Path) -> String {
     format!("the same command with --resume (checkpoint {})", checkpoint.display())
 }
 
-pub(crate) fn classes(model: &Model) -> String {
-    format!("{} classes: {}", count(model.labels.len() as u64), labels(&model.labels))
-}
-
-pub(crate) fn features(model: &Model) -> String {
-    let features = counted(u64::from(model.features), "feature");
-    if model.bias == 0.0 { features } else { format!("{features} and a constant one of {}", model.bias) }
-}
-
 pub(crate) fn passes(passes: f64) -> String {
     format!(
         "{} {} over the data",
@@ -224,7 +282,7 @@ pub(crate) fn passes(passes: f64) -> String {
     )
 }
 
-pub(crate) fn status(status: Status, certificate: Certificate) -> &'static str {
+fn status(status: Status, certificate: Certificate) -> &'static str {
     match status {
         Status::MaxPasses if certificate == Certificate::None => "has made its passes",
         Status::Converged => "converged",
@@ -233,20 +291,5 @@ pub(crate) fn status(status: Status, certificate: Certificate) -> &'static str {
         Status::Interrupted => "interrupted before the gap was reached",
         Status::Stalled => "stalled: nothing more is gained in f64",
         Status::Infeasible => "infeasible: the data cannot be separated",
-    }
-}
-
-/// The certificate in words.
-pub(crate) fn certificate(model: &Model) -> String {
-    let training = &model.summary;
-    let scale = if model.formulation.penalty == Penalty::Hard { training.primal } else { training.c };
-    // As a share too: a gap that is small beside C may be large beside P.
-    let share = 100.0 * training.gap / training.primal.max(f64::MIN_POSITIVE);
-    let asked = number(training.epsilon * scale);
-    let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
-    match training.certificate {
-        Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
-        Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
-        Certificate::None => "none: this solver knows no lower bound".to_owned(),
     }
 }

@@ -1,29 +1,34 @@
 //! `maxmargin train`
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::model::Model;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::Formulation;
+use maxmargin::solver::folds::Folds;
 use maxmargin::solver::{Settings, Status, Stop};
+use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::Multiclass;
 use maxmargin::weights::Weights;
 use maxmargin::{Error, model};
 
 use crate::checkpoint::Identity;
-use crate::dataset::{self, Data};
+use crate::dataset;
 use crate::failure::{Failure, Result};
-use crate::heldout::{self, HeldoutData};
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, OutputOptions, ProblemOptions, SolverOptions, StoppingOptions, ValidationOptions,
+    self, CheckpointOptions, OutputOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
+    ValidationOptions,
 };
-use crate::summary::Summary;
-use crate::training::{Trained, Training};
-use crate::{interrupt, paths, refusals};
+use crate::progress::Display;
+use crate::summary::{Described, Summary};
+use crate::training::{Examples, Trained, Training};
+use crate::{heldout, interrupt, paths, refusals, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -37,6 +42,8 @@ pub(crate) struct Args {
     pub(crate) output: OutputOptions,
     #[command(flatten)]
     pub(crate) problem: ProblemOptions,
+    #[command(flatten)]
+    pub(crate) tag: TagOptions,
     #[command(flatten)]
     pub(crate) solver: SolverOptions,
     #[command(flatten)]
@@ -55,74 +62,180 @@ Examples:
   maxmargin train multiclass stars.dat -m stars.mm --loss absolute --rescaling slack
   maxmargin train binary a9a -m a9a.mm --heldout a9a.t --c-path auto --keep-best
   maxmargin train binary big.gz -m big.mm --checkpoint big.state --resume
+  maxmargin train tag english.train.pos -m pos.mm --heldout english.test.pos
+  maxmargin train tag news.iob -m names.mm --template ner.template --scheme BIO --min-count 2
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
-pub(crate) fn run(args: &Args, mut identity: Identity) -> Result<()> {
+pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     refusals::check(args)?;
     // Before Ctrl-C is caught: its handler ends the program and would leave the trial files of this check behind.
     check_files(args)?;
     interrupt::watch(args.output.quiet);
-    let mut log = args.output.log.as_deref().map(Log::open).transpose()?;
-    let start = args.solver.warm_start.as_deref().map(Model::load).transpose()?;
-    let pool = Pool::new(args.solver.threads.unwrap_or(0))?;
+    let session = Session {
+        args,
+        identity,
+        log: args.output.log.as_deref().map(Log::open).transpose()?,
+        pool: Pool::new(args.solver.threads.unwrap_or(0))?,
+        began: Instant::now(),
+        display: reading(args),
+    };
+    match args.task {
+        options::Task::Binary | options::Task::Multiclass => classes(session),
+        options::Task::Tag => tagging::train::run(session),
+    }
+}
 
-    let began = Instant::now();
-    let display = dataset::reading(args);
-    let mut data = dataset::read(args, start.as_ref(), &display, &pool)?;
+/// A run of `train`, whatever the task.
+pub(crate) struct Session<'a> {
+    pub(crate) args: &'a Args,
+    identity: Identity,
+    log: Option<Log>,
+    pub(crate) pool: Pool,
+    began: Instant,
+    pub(crate) display: Display,
+}
+
+/// What training came to.
+pub(crate) struct Outcome {
+    trained: Trained,
+    /// With the C of the model that is kept.
+    pub(crate) formulation: Formulation,
+    pub(crate) summary: model::Summary,
+    seconds_reading: f64,
+}
+
+impl Outcome {
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.trained.kept.weights
+    }
+}
+
+impl Session<'_> {
+    /// The training file.
+    pub(crate) fn input(&self) -> Result<Input<'_>> {
+        let path = &self.args.input;
+        if path.as_os_str() == "-" {
+            return Ok(Input::new("standard input", self.display.counted(std::io::stdin()))?);
+        }
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        Ok(Input::new(path.display().to_string(), self.display.counted(file))?)
+    }
+
+    /// The parts of a cross-validation, where one is asked for: each gets its share of each kind of example.
+    pub(crate) fn folds(&self, kinds: &[u32]) -> Result<Option<Folds>> {
+        let deal = |k| Folds::deal(kinds, k, self.args.solver.seed.unwrap_or(0));
+        Ok(self.args.validation.folds.map(deal).transpose()?)
+    }
+
+    /// Trains on what was read. `checksums`: of that, with names for messages; `line`: where an example stands.
+    pub(crate) fn train<'e, T: Task>(
+        &mut self,
+        task: &'e T,
+        examples: &Examples<'e, T>,
+        start: Option<Weights>,
+        checksums: &[(&str, u32)],
+        line: &dyn Fn(usize) -> u64,
+    ) -> Result<Outcome> {
+        let args = self.args;
+        let bits = |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
+        let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w)));
+        let checksums = checksums.iter().copied().chain(start_checksum);
+        self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
+        let seconds_reading = self.began.elapsed().as_secs_f64();
+        if let Some(log) = &mut self.log {
+            log.begin(args.checkpoint.resume)?;
+        }
+        let formulation = formulation(args, examples.outputs.len());
+        let training = Training {
+            args,
+            line,
+            formulation,
+            settings: settings(args, start),
+            pool: &self.pool,
+            display: &self.display,
+            identity: self.identity.clone(),
+        };
+        let trained = training.run(task, examples, self.log.take())?;
+        let formulation = Formulation { c: trained.kept.step.c, ..formulation };
+        let summary = summary_of(args, &trained, &formulation, examples.outputs.len())?;
+        Ok(Outcome { trained, formulation, summary, seconds_reading })
+    }
+
+    /// Saves the model and says what it is.
+    pub(crate) fn finish(
+        self,
+        outcome: &Outcome,
+        model: &Described<'_>,
+        save: impl FnOnce(&Path) -> maxmargin::Result<()>,
+    ) -> Result<()> {
+        let (args, trained) = (self.args, &outcome.trained);
+        drop(self.display);
+        save(&args.output.model).map_err(|error| unsaved(error, args))?;
+        if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
+            saver.remove();
+        }
+        Summary::new(model, trained, outcome.seconds_reading).print(model, trained, args)
+    }
+}
+
+fn reading(args: &Args) -> Display {
+    let size = File::open(&args.input).and_then(|f| f.metadata()).ok().filter(std::fs::Metadata::is_file);
+    Display::reading(&args.input.display().to_string(), size.map(|m| m.len()), args.output.quiet)
+}
+
+/// The tasks binary and multiclass.
+fn classes(mut session: Session<'_>) -> Result<()> {
+    let args = session.args;
+    let start = args.solver.warm_start.as_deref().map(Model::load).transpose()?;
+    let mut data = dataset::read(args, start.as_ref(), session.input()?, &session.pool)?;
     dataset::check_memory(args, &data)?;
     let start = start.map(|model| dataset::fitted(&model, args, &data)).transpose()?;
     let bias = args.problem.bias;
-    let heldout = args.validation.heldout.as_deref().map(|path| heldout::read(path, &data, bias, &pool)).transpose()?;
+    let heldout = args.validation.heldout.as_deref();
+    let heldout = heldout.map(|path| heldout::read(path, &data, bias, &session.pool)).transpose()?;
     if let Some(bias) = bias {
         data.examples.matrix = data.examples.matrix.with_constant(bias);
     }
-    identity.checksums = checksums(&data, heldout.as_ref(), start.as_ref());
-    let seconds_reading = began.elapsed().as_secs_f64();
-
-    if let Some(log) = &mut log {
-        log.begin(args.checkpoint.resume)?;
-    }
-    let columns = data.examples.matrix.columns();
-    let formulation = formulation(args, data.examples.len());
-    let training = Training {
-        args,
-        data: &data,
-        heldout: heldout.as_ref(),
-        formulation,
-        settings: settings(args, start),
-        pool: &pool,
-        display: &display,
-        identity,
-    };
-    let trained = match args.task {
-        options::Task::Binary => training.run(&Binary::new(columns), log)?,
-        options::Task::Multiclass => {
-            let costs = data.loss.costs(&data.classes.words)?;
-            training.run(&Multiclass::new(columns, costs), log)?
-        }
-    };
-    drop(display);
-
-    let model = model_of(args, data, formulation, &trained)?;
-    model.save(&args.output.model).map_err(|error| unsaved(error, args))?;
-    if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
-        saver.remove();
-    }
-    Summary::new(&model, &trained, seconds_reading).print(&model, &trained, args)
-}
-
-/// What training depends on beside the options.
-fn checksums(data: &Data, heldout: Option<&HeldoutData>, start: Option<&Weights>) -> Vec<(String, u32)> {
-    let bits = |w: &Weights| w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
     let mut checksums = vec![
         ("the training file", data.examples.checksum),
         // f64 is printed so that no bit is lost.
         ("the cost matrix", crc32fast::hash(format!("{:?}", data.loss).as_bytes())),
     ];
-    checksums.extend(heldout.map(|heldout| ("the held-out file", heldout.checksum)));
-    checksums.extend(start.map(|w| ("the model to start from", crc32fast::hash(&bits(w)))));
-    checksums.into_iter().map(|(name, checksum)| (name.to_owned(), checksum)).collect()
+    checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
+
+    let columns = data.examples.matrix.columns();
+    let (rows, heldout_rows) = (data.examples.matrix.views(), heldout.as_ref().map(|h| h.matrix.views()));
+    let folds = session.folds(&data.classes.outputs)?;
+    macro_rules! train {
+        ($task:expr) => {{
+            let task = $task;
+            let examples = Examples {
+                inputs: &rows,
+                outputs: &data.classes.outputs,
+                weights: data.weights.as_deref(),
+                folds: folds.as_ref(),
+                heldout: heldout_rows.as_deref().zip(heldout.as_ref().map(|h| h.truths.as_slice())),
+            };
+            session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
+        }};
+    }
+    let outcome = match args.task {
+        options::Task::Binary => train!(Binary::new(columns)),
+        _ => train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?)),
+    };
+    let model = Model {
+        task: args.task.into(),
+        labels: data.classes.words,
+        features: data.features,
+        bias: f64::from(bias.unwrap_or(0.0)),
+        loss: data.loss,
+        formulation: outcome.formulation,
+        data_checksum: data.examples.checksum,
+        summary: outcome.summary.clone(),
+        weights: outcome.weights().clone(),
+    };
+    session.finish(&outcome, &Described::classifier(&model), |path| model.save(path))
 }
 
 /// Fails now rather than after hours: can the model be written, and does nothing overwrite anything?
@@ -131,6 +244,7 @@ fn check_files(args: &Args) -> Result<()> {
     let sources = [
         ("the training file", Some(args.input.as_path())),
         ("the cost matrix", args.problem.cost_matrix.as_deref()),
+        ("the template", args.tag.sentences.template.as_deref()),
         ("the held-out file", args.validation.heldout.as_deref()),
     ];
     let start = ("the model to start from", args.solver.warm_start.as_deref());
@@ -180,7 +294,8 @@ fn settings(args: &Args, warm_start: Option<Weights>) -> Settings {
     }
 }
 
-fn model_of(args: &Args, data: Data, formulation: Formulation, trained: &Trained) -> Result<Model> {
+/// What the model file tells of training.
+fn summary_of(args: &Args, trained: &Trained, formulation: &Formulation, examples: usize) -> Result<model::Summary> {
     let step = &trained.kept.step;
     if step.status == Status::Infeasible {
         let what = "the data cannot be separated without slack; use --penalty linear (no model was written)";
@@ -190,30 +305,19 @@ fn model_of(args: &Args, data: Data, formulation: Formulation, trained: &Trained
         let what = "stopped before any w was found that separates the data; no model was written";
         return Err(Failure::Data(what.to_owned()));
     }
-    let formulation = Formulation { c: step.c, ..formulation };
-    Ok(Model {
-        task: args.task.into(),
-        labels: data.classes.words,
-        features: data.features,
-        bias: f64::from(args.problem.bias.unwrap_or(0.0)),
-        loss: data.loss,
-        formulation,
-        data_checksum: data.examples.checksum,
-        summary: model::Summary {
-            solver: trained.solver.to_owned(),
-            status: step.status,
-            certificate: step.certificate,
-            examples: data.examples.len() as u64,
-            c: step.c,
-            epsilon: step.epsilon(&formulation),
-            primal: step.primal,
-            dual: step.dual,
-            gap: step.gap,
-            rounds: step.rounds,
-            passes: step.passes,
-            train_loss: step.train_loss,
-        },
-        weights: trained.kept.weights.clone(),
+    Ok(model::Summary {
+        solver: trained.solver.to_owned(),
+        status: step.status,
+        certificate: step.certificate,
+        examples: examples as u64,
+        c: step.c,
+        epsilon: step.epsilon(formulation),
+        primal: step.primal,
+        dual: step.dual,
+        gap: step.gap,
+        rounds: step.rounds,
+        passes: step.passes,
+        train_loss: step.train_loss,
     })
 }
 

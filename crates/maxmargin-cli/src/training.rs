@@ -9,14 +9,11 @@ use maxmargin::solver::folds::{self, Folds, Validation, cross_validate};
 use maxmargin::solver::heldout::Heldout;
 use maxmargin::solver::path::{self, follow};
 use maxmargin::solver::{Progress, Settings, Solution, Solver, Status};
-use maxmargin::sparse::SparseView;
 use maxmargin::task::Task;
 use maxmargin::weights::Weights;
 
 use crate::checkpoint::{Identity, Saved, Saver};
-use crate::dataset::Data;
 use crate::failure::{Failure, Result};
-use crate::heldout::HeldoutData;
 use crate::log::Log;
 use crate::options::Ladder;
 use crate::progress::Display;
@@ -26,11 +23,22 @@ use crate::train::Args;
 use crate::watch::{Measure, Watch};
 use crate::{interrupt, refusals};
 
+/// The examples, as the task takes them.
+pub(crate) struct Examples<'e, T: Task> {
+    pub(crate) inputs: &'e [T::Input<'e>],
+    pub(crate) outputs: &'e [T::Output],
+    pub(crate) weights: Option<&'e [f64]>,
+    /// The parts of a cross-validation.
+    pub(crate) folds: Option<&'e Folds>,
+    /// Those that are not trained on; None for a truth that the training data lack.
+    pub(crate) heldout: Option<(&'e [T::Input<'e>], &'e [Option<T::Output>])>,
+}
+
 /// What `train` knows when training begins.
 pub(crate) struct Training<'t> {
     pub(crate) args: &'t Args,
-    pub(crate) data: &'t Data,
-    pub(crate) heldout: Option<&'t HeldoutData>,
+    /// The line on which an example stands, or begins.
+    pub(crate) line: &'t dyn Fn(usize) -> u64,
     pub(crate) formulation: Formulation,
     pub(crate) settings: Settings,
     pub(crate) pool: &'t Pool,
@@ -54,31 +62,28 @@ pub(crate) struct Trained {
 }
 
 impl Training<'_> {
-    pub(crate) fn run<T>(&self, task: &T, log: Option<Log>) -> Result<Trained>
-    where
-        T: for<'a> Task<Input<'a> = SparseView<'a>, Output = u32>,
-    {
-        let (args, data) = (self.args, self.data);
-        let rows = data.examples.matrix.views();
-        let heldout_rows = self.heldout.map(|h| h.matrix.views());
-        let count = args.validation.folds;
-        let folds = count.map(|k| Folds::deal(&data.classes.outputs, k, self.settings.seed)).transpose()?;
-        let problem = Problem::new(task, &rows, &data.classes.outputs, data.weights.as_deref(), self.formulation)
+    pub(crate) fn run<'e, T: Task>(
+        &self,
+        task: &'e T,
+        examples: &Examples<'e, T>,
+        log: Option<Log>,
+    ) -> Result<Trained> {
+        let (args, folds) = (self.args, examples.folds);
+        let problem = Problem::new(task, examples.inputs, examples.outputs, examples.weights, self.formulation)
             .map_err(|error| self.with_line(error))?;
         let (name, why) = solvers::name(&args.solver, &problem);
         refusals::check_solver(args, name, why.is_some())?;
         let solver = solvers::build(name, &args.solver);
         let mut ladder = self.ladder(&problem)?;
 
-        let heldout = self.heldout.zip(heldout_rows.as_deref());
-        let heldout = heldout.map(|(h, rows)| Heldout::new(&problem, rows, &h.truths));
+        let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
         let mut watch = Watch::new(self.display, log, measure, self.saver());
         let settings = self.resumed(&mut watch, ladder.len(), problem.dimension())?;
 
         interrupt::training_begins();
-        let validations = folds.as_ref().map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
+        let validations = folds.map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
         if let Some(best) = validations.as_deref().and_then(folds::best) {
             ladder = vec![best.c];
         }
@@ -91,7 +96,7 @@ impl Training<'_> {
         let Watch { steps, kept, saver, .. } = watch;
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
-        Ok(Trained { solver: solver.name(), why, kept, steps, is_path, folds: count, validations, saver })
+        Ok(Trained { solver: solver.name(), why, kept, steps, is_path, folds: folds.map(Folds::len), validations, saver })
     }
 
     /// The values of C.
@@ -190,7 +195,7 @@ impl Training<'_> {
     fn with_line(&self, error: Error) -> Failure {
         match error {
             Error::Data { example, what } => {
-                let line = self.data.examples.line(example);
+                let line = (self.line)(example);
                 Failure::Data(format!("{}:{line}: {what}", self.args.input.display()))
             }
             other => other.into(),

@@ -55,9 +55,10 @@ impl<'w> Watch<'w> {
     /// Looks at the held-out examples, if it is time.
     fn look(&mut self, passes: f64, snapshot: &dyn Snapshot) -> Option<f64> {
         let measure = self.measure.filter(|_| self.looks.is_due(passes))?;
-        match measure(snapshot.weights()) {
+        let weights = snapshot.weights();
+        match measure(&weights) {
             Ok(loss) => {
-                self.looks.add(passes, loss, snapshot.weights());
+                self.looks.add(passes, loss, &weights);
                 self.display.heldout(loss);
                 Some(loss)
             }

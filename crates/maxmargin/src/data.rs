@@ -5,9 +5,11 @@
 
 pub(crate) mod blocks;
 pub mod costs;
+pub mod dictionary;
 pub mod input;
 pub mod labels;
 pub(crate) mod number;
 pub mod output;
 pub mod svmlight;
 pub mod synthetic;
+pub mod tagging;

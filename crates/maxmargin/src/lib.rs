@@ -61,6 +61,7 @@ pub mod cache;
 pub mod data;
 pub mod error;
 pub mod features;
+pub mod inference;
 pub mod metrics;
 pub mod model;
 pub mod parallel;

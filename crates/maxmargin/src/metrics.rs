@@ -1,5 +1,7 @@
 //! How good are predictions? Counts first, figures from the counts, so that batches may come in any order.
 
+pub mod tagging;
+
 use serde::Serialize;
 
 use crate::error::Result;

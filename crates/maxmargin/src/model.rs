@@ -19,8 +19,13 @@ use crate::task::first_max;
 use crate::tasks::multiclass::Costs;
 use crate::weights::Weights;
 
+mod container;
 mod exact;
 mod file;
+pub mod tagger;
+
+use container::Container;
+pub use tagger::Tagger;
 
 /// The tasks whose models can be kept in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +35,8 @@ pub enum TaskKind {
     Binary,
     /// K classes, K weights a feature.
     Multiclass,
+    /// Tags for the tokens of a sentence.
+    Tag,
 }
 
 impl fmt::Display for TaskKind {
@@ -37,6 +44,7 @@ impl fmt::Display for TaskKind {
         f.pad(match self {
             Self::Binary => "binary",
             Self::Multiclass => "multiclass",
+            Self::Tag => "tag",
         })
     }
 }
@@ -45,10 +53,10 @@ impl FromStr for TaskKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Binary, Self::Multiclass]
+        [Self::Binary, Self::Multiclass, Self::Tag]
             .into_iter()
             .find(|kind| kind.to_string() == name)
-            .ok_or_else(|| Error::setting("task", format!("'{name}' is none; there are binary and multiclass")))
+            .ok_or_else(|| Error::setting("task", format!("'{name}' is none; there are binary, multiclass and tag")))
     }
 }
 
@@ -125,7 +133,67 @@ pub struct Summary {
     pub train_loss: f64,
 }
 
-/// A trained linear model: all that prediction needs, and where it comes from.
+/// A model file of any task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Saved {
+    /// Of the tasks binary and multiclass.
+    Classifier(Model),
+    /// Of the task tag.
+    Tagger(Tagger),
+}
+
+impl Saved {
+    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        container::read(path, file).and_then(Self::of).map_err(|e| at(path, e))
+    }
+
+    /// A model of the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        container::read(Path::new("memory"), bytes).and_then(Self::of)
+    }
+
+    fn of(container: Container<'static>) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Kind {
+            task: TaskKind,
+        }
+        match serde_json::from_str::<Kind>(&container.record) {
+            Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(Self::Tagger),
+            Ok(_) => file::model(container).map(Self::Classifier),
+            Err(e) => container::damaged(e),
+        }
+    }
+
+    /// The task.
+    pub fn task(&self) -> TaskKind {
+        match self {
+            Self::Classifier(model) => model.task,
+            Self::Tagger(_) => TaskKind::Tag,
+        }
+    }
+
+    fn classifier(self) -> Result<Model> {
+        match self {
+            Self::Classifier(model) => Ok(model),
+            other => Err(Error::model(format!("a model of the task {}, not of classes", other.task()))),
+        }
+    }
+}
+
+/// Writes a model file: wholly, or an old one at `path` stays as it was.
+fn save(path: &Path, container: Result<Container<'_>>) -> Result<()> {
+    let container = container.map_err(|e| at(path, e))?;
+    let head = container.head().map_err(|e| at(path, e))?;
+    replace_file(path, |writer| {
+        writer.write_all(&head)?;
+        container.write_tensors(writer)
+    })
+}
+
+/// A trained linear model of classes: all that prediction needs, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The task.
@@ -154,7 +222,7 @@ impl Model {
     pub fn slots(&self) -> usize {
         match self.task {
             TaskKind::Binary => 1,
-            TaskKind::Multiclass => self.labels.len(),
+            TaskKind::Multiclass | TaskKind::Tag => self.labels.len(),
         }
     }
 
@@ -165,6 +233,7 @@ impl Model {
         let count_fits = match self.task {
             TaskKind::Binary => labels == 2,
             TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
+            TaskKind::Tag => false,
         };
         if !count_fits {
             return fail(format!("{labels} labels for a {} task", self.task));
@@ -205,33 +274,24 @@ impl Model {
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let head = self.check().and_then(|()| file::head(self)).map_err(|e| at(path, e))?;
-        replace_file(path, |writer| {
-            writer.write_all(&head)?;
-            file::write_weights(self, writer)
-        })
+        save(path.as_ref(), self.check().and_then(|()| file::container(self)))
     }
 
     /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        file::read(path, file).map_err(|e| at(path, e))
+        Saved::load(path)?.classifier().map_err(|e| at(path, e))
     }
 
     /// The bytes of the model file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.check()?;
-        let mut bytes = file::head(self)?;
-        bytes.reserve_exact(8 * self.weights.len());
-        file::write_weights(self, &mut bytes).expect("memory takes all bytes");
-        Ok(bytes)
+        file::container(self)?.to_bytes()
     }
 
     /// A model of the bytes of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        file::read(Path::new("memory"), bytes)
+        Saved::from_bytes(bytes)?.classifier()
     }
 
     /// The weights laid out over `features` input features, zeros for those that the model does not know: where a warm
@@ -294,7 +354,7 @@ impl Predictor<'_> {
                 scores.extend([-0.5 * s, 0.5 * s]);
                 u32::from(s > 0.0)
             }
-            TaskKind::Multiclass => {
+            TaskKind::Multiclass | TaskKind::Tag => {
                 scores.resize(self.block.width as usize, 0.0);
                 self.slot_scores(x, scores);
                 first_max(scores) as u32

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::parallel::{Pool, ranges};
 use crate::sparse::dot;
-use crate::task::{Listed, LossTerm, Task, first_max};
+use crate::task::{Counted, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
 /// Where the loss enters the constraint.
@@ -139,6 +139,7 @@ impl<'a, T: Task> Problem<'a, T> {
         if formulation.penalty == Penalty::Quadratic
             && formulation.rescaling == Rescaling::Margin
             && task.listed().is_none()
+            && task.counted().is_none()
         {
             let rule = "quadratic slack with margin rescaling needs argmax score + sqrt(loss), which this task's \
                         decoder does not do; take linear slack or slack rescaling";
@@ -157,6 +158,11 @@ impl<'a, T: Task> Problem<'a, T> {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
         let problem = Self { task, inputs, outputs, weights, formulation, step: 1, chosen: None };
+        if let Some(counted) = problem.counted() {
+            for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
+                counted.check(x, y).map_err(|what| Error::Data { example, what })?;
+            }
+        }
         if problem.max_loss() > LARGEST {
             let rule = format!("makes the largest loss {:e}; at most {LARGEST:e} can be handled", problem.max_loss());
             return Err(Error::setting("loss-scale", rule));
@@ -259,9 +265,29 @@ impl<'a, T: Task> Problem<'a, T> {
         self.formulation.loss_scale * self.outputs.iter().map(|y| self.task.max_loss(y)).fold(0.0, f64::max)
     }
 
+    /// The loss that is usual at most, scaled: the largest in the data; where outputs cannot be listed and may be long or
+    /// short, the mean of the examples' largest.
+    pub fn usual_loss(&self) -> f64 {
+        if self.task.listed().is_some() {
+            return self.max_loss();
+        }
+        let sum: f64 = self.outputs.iter().map(|y| self.task.max_loss(y)).sum();
+        self.formulation.loss_scale * sum / self.outputs.len() as f64
+    }
+
     /// Does the oracle find the true maximum? If not, no certificate is given.
     pub fn oracle_is_exact(&self) -> bool {
-        self.task.listed().is_some() || self.formulation.rescaling == Rescaling::Margin
+        self.task.listed().is_some() || self.loss_adds_up() || self.counted().is_some()
+    }
+
+    /// Is `H` the argmax of `score + loss`, loss and all, which every task has?
+    fn loss_adds_up(&self) -> bool {
+        self.formulation.rescaling == Rescaling::Margin && self.formulation.penalty != Penalty::Quadratic
+    }
+
+    /// The argmax over counts, where the formulation needs it and the task has it.
+    fn counted(&self) -> Option<&'a dyn Counted<T>> {
+        if self.loss_adds_up() { None } else { self.task.counted() }
     }
 
     /// The constraint of an output whose loss is `loss`.
@@ -328,6 +354,11 @@ impl<'a, T: Task> Problem<'a, T> {
             let best = first_max(scores);
             scratch.y = listed.output(best);
             scores[best]
+        } else if let Some(counted) = self.counted() {
+            let at_truth = self.task.score(w, x, truth)?;
+            let value = |loss: f64, score: f64| self.term(loss).violation(scale * (at_truth - score));
+            counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?;
+            self.violation_at(i, w, scale, &scratch.y)?
         } else if self.formulation.rescaling == Rescaling::Margin {
             let term = LossTerm { truth, weight: self.formulation.loss_scale / scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.y)?;
@@ -353,7 +384,7 @@ impl<'a, T: Task> Problem<'a, T> {
         if y == truth {
             return Ok(0.0);
         }
-        let margin = scale * (self.task.score(w, x, truth)? - self.task.score(w, x, y)?);
+        let margin = scale * self.task.margin(w, x, truth, y)?;
         Ok(self.term(self.task.loss(truth, y)).violation(margin))
     }
 
@@ -374,9 +405,8 @@ impl<'a, T: Task> Problem<'a, T> {
             }
             return Ok(());
         }
-        let at_truth = self.task.score(w, self.input(i), self.truth(i))?;
         for (value, y) in values.iter_mut().zip(outputs) {
-            let margin = at_truth - self.task.score(w, self.input(i), y)?;
+            let margin = self.task.margin(w, self.input(i), self.truth(i), y)?;
             *value = self.term(self.task.loss(self.truth(i), y)).violation(margin);
         }
         Ok(())
@@ -425,8 +455,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Emits `factor * dpsi_i(y)`.
     pub fn emit(&self, i: usize, y: &T::Output, factor: f64, sink: &mut impl Sink) -> Result<()> {
-        self.task.features(self.input(i), self.truth(i), &mut Scaled { sink: &mut *sink, factor })?;
-        self.task.features(self.input(i), y, &mut Scaled { sink, factor: -factor })
+        self.task.difference(self.input(i), self.truth(i), y, &mut Scaled { sink, factor })
     }
 
     /// How one example's H enters the sum: H or H^2/2.
@@ -473,8 +502,15 @@ impl<'a, T: Task> Problem<'a, T> {
             return Ok(listed.losses(truth).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
-            self.search_slack(i, w, 1.0, scratch)?;
-            let margin = self.task.score(w, x, truth)? - self.task.score(w, x, &scratch.y)?;
+            match self.counted() {
+                Some(counted) => {
+                    let at_truth = self.task.score(w, x, truth)?;
+                    let value = |loss: f64, score: f64| if loss > 0.0 { 1.0 - (at_truth - score) } else { 0.0 };
+                    counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?;
+                }
+                None => drop(self.search_slack(i, w, 1.0, scratch)?),
+            }
+            let margin = self.task.margin(w, x, truth, &scratch.y)?;
             return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
         }
         // Dinkelbach: the largest lambda <= 1 with margin >= lambda * loss for all y.
@@ -484,7 +520,7 @@ impl<'a, T: Task> Problem<'a, T> {
             let term = LossTerm { truth, weight: lambda * scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
             let loss = scale * self.task.loss(truth, &scratch.trial);
-            let margin = self.task.score(w, x, truth)? - self.task.score(w, x, &scratch.trial)?;
+            let margin = self.task.margin(w, x, truth, &scratch.trial)?;
             if lambda * loss <= margin {
                 return Ok(1.0 - lambda);
             }

@@ -19,6 +19,7 @@ pub mod heldout;
 mod lanes;
 mod line_search;
 mod lines;
+pub mod mle;
 pub mod n_slack;
 pub mod path;
 pub mod perceptron;
@@ -43,7 +44,7 @@ pub enum Stop {
 /// What every solver needs to know beside the problem.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// When to stop; None: a gap of 0.01 times the largest loss.
+    /// When to stop; None: a gap of 0.01 times the [usual largest loss](Problem::usual_loss).
     pub stop: Option<Stop>,
     /// Number of threads, 0 for one a core. The result does not depend on it.
     pub threads: usize,
@@ -258,7 +259,7 @@ impl Settings {
     fn stop_rule<T: Task>(&self, problem: &Problem<'_, T>) -> Stop {
         self.stop.unwrap_or(match problem.formulation().penalty {
             Penalty::Hard => Stop::RelativeGap(DEFAULT_EPSILON),
-            Penalty::Linear | Penalty::Quadratic => Stop::Gap(DEFAULT_EPSILON * problem.max_loss()),
+            Penalty::Linear | Penalty::Quadratic => Stop::Gap(DEFAULT_EPSILON * problem.usual_loss()),
         })
     }
 }

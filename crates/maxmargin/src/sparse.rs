@@ -1,5 +1,7 @@
 //! Sparse vectors and matrices: u32 indices, f32 values, f64 sums.
 
+use std::ops::Range;
+
 /// A sparse vector that lives elsewhere: ascending indices and their values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SparseView<'a> {
@@ -92,6 +94,44 @@ impl<'a> SparseView<'a> {
     }
 }
 
+/// Some rows of a [`SparseMatrix`], one after the other in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// One more than rows.
+    offsets: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [f32],
+}
+
+impl<'a> Rows<'a> {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// No row?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> SparseView<'a> {
+        let range = self.offsets[i]..self.offsets[i + 1];
+        SparseView { indices: &self.indices[range.clone()], values: &self.values[range] }
+    }
+
+    /// Number of stored entries.
+    pub fn nonzeros(&self) -> usize {
+        self.offsets[self.len()] - self.offsets[0]
+    }
+
+    /// The indices of all rows, one row after the other.
+    pub fn indices(&self) -> &'a [u32] {
+        &self.indices[self.offsets[0]..self.offsets[self.len()]]
+    }
+}
+
 /// Hints that `place` will be read soon.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
@@ -155,6 +195,14 @@ impl SparseMatrix {
     pub fn row(&self, i: usize) -> SparseView<'_> {
         let range = self.offsets[i]..self.offsets[i + 1];
         SparseView { indices: &self.indices[range.clone()], values: &self.values[range] }
+    }
+
+    /// The rows of a range.
+    ///
+    /// # Panics
+    /// If the range goes beyond the last row.
+    pub fn range(&self, rows: Range<usize>) -> Rows<'_> {
+        Rows { offsets: &self.offsets[rows.start..=rows.end], indices: &self.indices, values: &self.values }
     }
 
     /// Views of all rows.

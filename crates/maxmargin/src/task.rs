@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Result;
-use crate::features::{Block, Score, Sink};
+use crate::features::{Block, Scaled, Score, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
@@ -45,6 +45,19 @@ pub trait Task: Sync {
     /// Emits the parts of `psi(x, y)`.
     fn features(&self, x: Self::Input<'_>, y: &Self::Output, sink: &mut impl Sink) -> Result<()>;
 
+    /// Emits the parts of `dpsi = psi(x, truth) - psi(x, y)`. A task whose outputs are made of many pieces emits only those
+    /// in which they differ: solvers spend much of their time here.
+    fn difference(
+        &self,
+        x: Self::Input<'_>,
+        truth: &Self::Output,
+        y: &Self::Output,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
+        self.features(x, truth, sink)?;
+        self.features(x, y, &mut Scaled { sink, factor: -1.0 })
+    }
+
     /// `D(truth, y) >= 0`, zero where y is the truth.
     fn loss(&self, truth: &Self::Output, y: &Self::Output) -> f64;
 
@@ -76,6 +89,23 @@ pub trait Task: Sync {
         None
     }
 
+    /// An argmax that is exact for losses that do not add up over the pieces of an output, where there is one.
+    fn counted(&self) -> Option<&dyn Counted<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The weights of a generative model of the same shape, estimated from examples and their weights; None where the task
+    /// has none.
+    fn generative<'e>(
+        &self,
+        _examples: &mut dyn Iterator<Item = (Self::Input<'e>, &'e Self::Output, f64)>,
+    ) -> Option<Weights> {
+        None
+    }
+
     /// What an argmax over all outputs of x costs, where the score of one output costs 1. Solvers that choose between the
     /// oracle and outputs that they have met already go by it; only the time that they take depends on it.
     fn oracle_cost(&self, _x: Self::Input<'_>) -> f64 {
@@ -93,6 +123,31 @@ pub trait Task: Sync {
         self.features(x, y, &mut sink)?;
         Ok(sink.total)
     }
+
+    /// The margin `<w, dpsi>` of the truth over y.
+    fn margin(&self, w: &Weights, x: Self::Input<'_>, truth: &Self::Output, y: &Self::Output) -> Result<f64> {
+        let mut sink = Score { w: w.as_slice(), total: 0.0 };
+        self.difference(x, truth, y, &mut sink)?;
+        Ok(sink.total)
+    }
+}
+
+/// A task whose losses take few values, with an argmax of the score for each of them: exact for every rescaling and
+/// penalty.
+pub trait Counted<T: Task>: Sync {
+    /// Can it be done for this example? If not, why, and what to do.
+    fn check(&self, x: T::Input<'_>, truth: &T::Output) -> std::result::Result<(), String>;
+
+    /// `argmax_y value(D(truth, y), <w, psi(x, y)>)`, where `value` rises with the score.
+    fn argmax_of(
+        &self,
+        w: &Weights,
+        x: T::Input<'_>,
+        truth: &T::Output,
+        value: &dyn Fn(f64, f64) -> f64,
+        scratch: &mut T::Scratch,
+        y: &mut T::Output,
+    ) -> Result<()>;
 }
 
 /// A task whose outputs can be listed, the same few for every input. Its oracles are exact for every

@@ -217,7 +217,7 @@ fn the_weights_of_a_snapshot() {
 
         fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
             assert_eq!(status.is_some(), progress.round == 3);
-            self.0.clone_from(snapshot.weights());
+            self.0.clone_from(&snapshot.weights());
         }
     }
     let mut draw = Draw(9);

@@ -7,7 +7,7 @@
 //! [`read`] takes a whole input, on all threads of a pool; [`Stream`] goes through one in batches, in constant
 //! memory; [`write()`] writes an example.
 
-mod line;
+pub(crate) mod line;
 mod pieces;
 
 use std::io::{self, Write};

@@ -4,6 +4,8 @@
 //! function of the platform's mathematics library is called. Examples are written as they are drawn, so a file of any
 //! length takes little memory.
 
+mod sentences;
+
 use std::io::{self, Write};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,6 +14,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::data::svmlight;
 use crate::error::{Error, Result};
 use crate::sparse::SparseView;
+
+pub use sentences::{TagSizes, tag};
 
 /// How much data, of what kind.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -36,6 +36,13 @@ impl Average {
         (self.mass, self.total) = (0.0, 0.0);
     }
 
+    /// Lets the points so far count for `share` of what they did.
+    pub(super) fn discount(&mut self, share: f64) {
+        self.offset.iter_mut().for_each(|x| *x *= share);
+        self.mass *= share;
+        self.total *= share;
+    }
+
     /// Can this be the mean of points of `d` coordinates? Asked of one that was read from a file.
     pub(super) fn is_of(&self, d: usize) -> bool {
         self.offset.len() == d && self.offset.iter().chain([&self.mass, &self.total]).all(|&x| is_sound(x))

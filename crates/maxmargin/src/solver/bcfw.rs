@@ -14,6 +14,7 @@
 //! that the visits before it have left. An output found at a slightly older w is as good a direction as any: the line search
 //! is exact where it is taken. How many are asked together follows from the data, never from the number of threads.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -293,7 +294,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         for (i, y) in standing.met {
             dual.add(i, y)?;
         }
-        dual.restart_mean();
+        dual.discount_mean();
         self.position.certified = true;
         Ok(standing.primal)
     }
@@ -318,5 +319,10 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
         self.dual.write(out)?;
         self.visits.write(out)?;
         out.put(&self.position)
+    }
+
+    /// The mean of the points: as a rule it predicts better than the last one, and there may be no exact pass for long.
+    fn weights(&self) -> Option<Cow<'_, Weights>> {
+        Some(Cow::Owned(self.dual.mean()))
     }
 }

@@ -1,5 +1,6 @@
 //! The course of one training run: counters, best point, bound, and when to stop.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -406,8 +407,8 @@ struct Here<'h, 'o, S> {
 }
 
 impl<S: Resumable> Snapshot for Here<'_, '_, S> {
-    fn weights(&self) -> &Weights {
-        self.solver.weights().unwrap_or(&self.so_far.best)
+    fn weights(&self) -> Cow<'_, Weights> {
+        self.solver.weights().unwrap_or(Cow::Borrowed(&self.so_far.best))
     }
 
     fn save(&self) -> Result<State> {

@@ -14,6 +14,7 @@
 //!   dual, in [`newton`], then finish.
 //! - The estimate of the gap that a pass makes on its way tells when an exact pass is worth it.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -273,8 +274,8 @@ impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
         out.put(&self.coordinates.now)
     }
 
-    fn weights(&self) -> Option<&Weights> {
-        Some(&self.coordinates.now.w)
+    fn weights(&self) -> Option<Cow<'_, Weights>> {
+        Some(Cow::Borrowed(&self.coordinates.now.w))
     }
 }
 

@@ -9,6 +9,7 @@
 //! is not what it makes small, and there is no bound. It ends when a pass makes no mistake, or after 20 passes where
 //! the user names no other number. One example follows upon the other, so threads serve only to compute P.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::average::Average;
@@ -138,7 +139,7 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
         out.put(&self.order)
     }
 
-    fn weights(&self) -> Option<&Weights> {
-        Some(&self.mean)
+    fn weights(&self) -> Option<Cow<'_, Weights>> {
+        Some(Cow::Borrowed(&self.mean))
     }
 }

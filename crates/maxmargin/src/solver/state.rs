@@ -5,6 +5,7 @@
 //! course so far; the solver's own follow. Numbers are kept bit for bit, so that a resumed run ends where an undisturbed
 //! one does. A state may come from a damaged or a hostile file: whoever reads a part checks it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::DeserializeOwned;
@@ -101,7 +102,7 @@ impl fmt::Debug for State {
 /// Training as it stands at the end of a round.
 pub trait Snapshot {
     /// What training would return if it stopped here, but for a closing exact pass.
-    fn weights(&self) -> &Weights;
+    fn weights(&self) -> Cow<'_, Weights>;
 
     /// Everything that decides how training goes on. Fails only where the task's outputs do not serialise.
     fn save(&self) -> Result<State>;
@@ -113,7 +114,7 @@ pub(super) trait Resumable {
     fn write(&self, out: &mut Writer) -> Result<()>;
 
     /// What training would return if it stopped here, for solvers whose answer is not the best point of the course.
-    fn weights(&self) -> Option<&Weights> {
+    fn weights(&self) -> Option<Cow<'_, Weights>> {
         None
     }
 }

@@ -19,15 +19,15 @@ fn word(text: &[u8]) -> &[u8] {
 }
 
 /// The two parts of a line.
-pub(super) struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     /// The label, not yet checked.
-    pub(super) label: Option<&'a [u8]>,
+    pub(crate) label: Option<&'a [u8]>,
     /// What follows it.
-    pub(super) rest: &'a [u8],
+    pub(crate) rest: &'a [u8],
 }
 
 /// Finds the label of a line; `None` for a line without an example.
-pub(super) fn parts(line: &[u8], rule: LabelRule) -> Result<Option<Parts<'_>>, String> {
+pub(crate) fn parts(line: &[u8], rule: LabelRule) -> Result<Option<Parts<'_>>, String> {
     let Some(start) = line.iter().position(|&b| !is_blank(b)) else { return Ok(None) };
     let line = &line[start..];
     let end = line.iter().position(|&b| is_blank(b) || b == b':' || b == b'#').unwrap_or(line.len());
@@ -54,7 +54,7 @@ pub(super) fn checked_label(label: &[u8]) -> Result<&str, String> {
 }
 
 /// Reads what follows the label into an open row of `matrix`; returns the example's cost, if it has one.
-pub(super) fn features(line: &[u8], matrix: &mut SparseMatrix) -> Result<Option<f64>, String> {
+pub(crate) fn features(line: &[u8], matrix: &mut SparseMatrix) -> Result<Option<f64>, String> {
     let (mut at, mut last, mut cost) = (0, 0, None);
     loop {
         while line.get(at).is_some_and(|&b| is_blank(b)) {

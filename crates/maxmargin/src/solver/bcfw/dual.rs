@@ -10,7 +10,7 @@
 
 use super::block::{Block, Held};
 use crate::error::Result;
-use crate::features::{Accumulate, Block as Slots, Scaled, Score, Sink};
+use crate::features::{Accumulate, Block as Slots, Score, Sink};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::solver::average::Average;
@@ -21,6 +21,9 @@ use crate::weights::Weights;
 
 /// A visit solves its block until this share of the gap is left: the next visit will find another one anyway.
 const LEFT: f64 = 0.1;
+
+/// What points before an exact pass count for after it.
+const OLD: f64 = 0.1;
 
 /// Parts of an exact pass, for threads to share.
 const PARTS: usize = 64;
@@ -51,8 +54,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     blocks: Vec<Block<T::Output>>,
     pub(super) w: Weights,
-    /// Of the points that w went through since the last exact pass, the k-th with weight k (Lacoste-Julien et al. 2013,
-    /// section 4). The mean of all points ever lags behind.
+    /// Of the points that w went through, the k-th with weight k (Lacoste-Julien et al. 2013, section 4). As that mean lags
+    /// behind, points before the last exact pass count for a tenth of it, those before the last but one for a hundredth.
     average: Average,
     points: f64,
     /// Counts the passes, so that idle outputs can be told.
@@ -142,16 +145,15 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     /// Visits block i. `found`: what the oracle found, at this w or shortly before; it is taken in where it is violated by
     /// more than `worth` beyond the outputs that the example has.
     pub(super) fn visit(&mut self, i: usize, found: Option<&T::Output>, worth: f64) -> Result<Visit> {
-        let (cap, task, x) = (self.cap(i), self.problem.task(), self.problem.input(i));
+        let cap = self.cap(i);
         if cap == 0.0 || (found.is_none() && self.blocks[i].held.is_empty()) {
             return Ok(Visit::default());
         }
         let mut values = std::mem::take(&mut self.values);
-        let Look { at_truth, worst } = look(self.problem, i, &self.blocks[i], &self.w, &mut values)?;
+        let worst = look(self.problem, i, &self.blocks[i], &self.w, &mut values)?;
         let mut work = 1.0 + values.len() as f64;
         if let Some(y) = found {
-            let loss = task.loss(self.problem.truth(i), y);
-            let v = self.problem.term(loss).violation(at_truth - task.score(&self.w, x, y)?);
+            let v = self.problem.violation(i, &self.w, y)?;
             work += 1.0;
             // An output that the example has gets the same value again, so it is not taken twice.
             if v > worst + worth {
@@ -183,15 +185,14 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         problem.emit(i, &y, term.factor, &mut Accumulate { sum: &mut self.lhs, factor: 1.0 })?;
         let inner = |y: &T::Output| {
             let mut sink = Score { w: &self.lhs, total: 0.0 };
-            task.features(x, y, &mut sink)?;
+            task.difference(x, truth, y, &mut sink)?;
             Ok(sink.total)
         };
-        let at_truth = inner(truth)?;
         self.row.clear();
         for held in &self.blocks[i].held {
-            self.row.push(held.term.factor * (at_truth - inner(&held.y)?));
+            self.row.push(held.term.factor * inner(&held.y)?);
         }
-        self.row.push(term.factor * (at_truth - inner(&y)?));
+        self.row.push(term.factor * inner(&y)?);
         problem.emit(i, &y, 1.0, &mut Clear(&mut self.lhs))?;
         self.blocks[i].push(Held { y, term, alpha: 0.0, used: self.pass }, &self.row);
         Ok(())
@@ -199,18 +200,11 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
 
     /// Moves w by what changed in block i. Returns the work.
     fn follow(&mut self, i: usize) -> Result<f64> {
-        let (task, x) = (self.problem.task(), self.problem.input(i));
         let mut sink = self.average.step(&mut self.w);
-        let (mut at_truth, mut work) = (0.0, 1.0);
+        let mut work = 1.0;
         for (held, before) in self.blocks[i].held.iter().zip(&self.before).filter(|(held, a)| held.alpha != **a) {
-            let change = (held.alpha - before) * held.term.factor;
-            task.features(x, &held.y, &mut Scaled { sink: &mut sink, factor: -change })?;
-            at_truth += change;
+            self.problem.emit(i, &held.y, (held.alpha - before) * held.term.factor, &mut sink)?;
             work += 1.0;
-        }
-        // Between wrong outputs of margin rescaling nothing changes here.
-        if at_truth != 0.0 {
-            task.features(x, self.problem.truth(i), &mut Scaled { sink: &mut sink, factor: at_truth })?;
         }
         Ok(work)
     }
@@ -225,7 +219,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             for i in range {
                 let (block, cap) = (&self.blocks[i], self.cap(i));
                 let h = problem.oracle(i, at, &mut scratch)?;
-                let Look { worst, .. } = look(problem, i, block, at, &mut values)?;
+                let worst = look(problem, i, block, at, &mut values)?;
                 standing.primal += cap * h.max(worst);
                 standing.gaps.push(block.gap(&values, h, cap));
                 if h > worst + worth && cap > 0.0 && block.held.iter().all(|held| held.y != scratch.y) {
@@ -249,7 +243,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     pub(super) fn glance(&self, pool: &Pool, at: &Weights) -> Result<f64> {
         let parts = pool.map(ranges(self.problem.len(), PARTS), |range| {
             let mut values = Vec::new();
-            let slack = |i| Ok(self.cap(i) * look(self.problem, i, &self.blocks[i], at, &mut values)?.worst);
+            let slack = |i| Ok(self.cap(i) * look(self.problem, i, &self.blocks[i], at, &mut values)?);
             range.map(slack).sum::<Result<f64>>()
         });
         let slack = parts.into_iter().sum::<Result<f64>>()?;
@@ -261,7 +255,12 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         self.average.mean(&self.w)
     }
 
-    pub(super) fn restart_mean(&mut self) {
+    /// An exact pass begins another stretch: the points before it count little from now on.
+    pub(super) fn discount_mean(&mut self) {
+        self.average.discount(OLD);
+    }
+
+    fn restart_mean(&mut self) {
         self.average.clear();
         self.points = 0.0;
     }
@@ -299,32 +298,23 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 }
 
-/// What an example's outputs say at some w.
-struct Look {
-    /// The truth's score.
-    at_truth: f64,
-    /// The largest violation, 0 where there is none.
-    worst: f64,
-}
-
-/// Violations at w of the outputs that example i has, into `values`.
+/// Violations at w of the outputs that example i has, into `values`. Returns the largest, 0 where there is none.
 fn look<T: Task>(
     problem: &Problem<'_, T>,
     i: usize,
     block: &Block<T::Output>,
     w: &Weights,
     values: &mut Vec<f64>,
-) -> Result<Look> {
-    let (task, x) = (problem.task(), problem.input(i));
-    let at_truth = task.score(w, x, problem.truth(i))?;
+) -> Result<f64> {
+    let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
     let mut worst: f64 = 0.0;
     values.clear();
     for held in &block.held {
-        let v = held.term.violation(at_truth - task.score(w, x, &held.y)?);
+        let v = held.term.violation(task.margin(w, x, truth, &held.y)?);
         worst = worst.max(v);
         values.push(v);
     }
-    Ok(Look { at_truth, worst })
+    Ok(worst)
 }
 
 #[cfg(test)]

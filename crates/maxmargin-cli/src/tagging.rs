@@ -1,0 +1,48 @@
+//! The task `tag` in the program.
+
+pub(crate) mod evaluate;
+pub(crate) mod features;
+pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod train;
+
+use std::io::Read;
+
+use maxmargin::data::input::Input;
+use maxmargin::data::tagging::{Features, Format, Sequences, Template};
+use maxmargin::tasks::tagging::Sentence;
+
+use crate::failure::Result;
+use crate::options::{FormatName, SentenceOptions};
+
+/// Sentences at most in the hands of all threads: so many tokens.
+const BATCH: usize = 1 << 16;
+
+/// The format that the options name, with its template.
+fn format(options: &SentenceOptions) -> Result<Format> {
+    Ok(match options.format {
+        Some(FormatName::Svmhmm) => Format::SvmHmm,
+        Some(FormatName::Crfsuite) => Format::CrfSuite,
+        Some(FormatName::Columns) | None => Format::Columns(columns(options)?),
+    })
+}
+
+/// Where the features of columns come from.
+fn columns(options: &SentenceOptions) -> Result<Features> {
+    let Some(path) = &options.template else { return Ok(Features::BuiltIn) };
+    let mut text = Vec::new();
+    let mut input = Input::open(path)?;
+    input.read_to_end(&mut text).map_err(|e| maxmargin::Error::io(path, e))?;
+    Ok(Features::Template(Template::parse(&path.display().to_string(), &text)?))
+}
+
+/// The sentences as the task takes them.
+fn sentences(sequences: &Sequences) -> Vec<Sentence<'_>> {
+    let of = |s| Sentence::new(&sequences.tokens, sequences.edges.as_ref(), sequences.sentence(s));
+    (0..sequences.len()).map(of).collect()
+}
+
+/// Their tags.
+fn tags(sequences: &Sequences) -> Vec<Vec<u32>> {
+    (0..sequences.len()).map(|s| sequences.tags[sequences.sentence(s)].to_vec()).collect()
+}

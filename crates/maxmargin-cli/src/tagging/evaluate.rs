@@ -1,0 +1,102 @@
+//! `maxmargin evaluate` with a model of tags.
+
+use maxmargin::data::input::Input;
+use maxmargin::data::tagging::read_with;
+use maxmargin::metrics::tagging::{Evaluation, Evaluator};
+use maxmargin::model::Tagger;
+use maxmargin::parallel::{Pool, ranges};
+use maxmargin::tasks::tagging::TagScratch;
+use serde::Serialize;
+
+use super::sentences;
+use crate::failure::{Result, print, print_json};
+use crate::text::{count, counted, fields, number, table};
+
+/// Tags with figures of their own in the text, the most frequent ones, and confused pairs.
+const SHOWN: usize = 20;
+const PAIRS: usize = 10;
+
+/// The JSON object.
+#[derive(Serialize)]
+struct Figures<'e> {
+    #[serde(flatten)]
+    evaluation: &'e Evaluation,
+    /// Tokens with features that the model does not know.
+    unseen_features: u64,
+}
+
+pub(crate) fn run(model: &Tagger, input: Input<'_>, json: bool, pool: &Pool) -> Result<()> {
+    let data = read_with(input, &model.format, &model.vocabulary, pool)?;
+    let (predictor, sentences) = (model.predictor()?, sentences(&data));
+    let new = || Evaluator::new(&model.vocabulary.tags, &model.loss, model.formulation.loss_scale);
+    let parts = pool.map(ranges(data.len(), 16), |range| {
+        let (mut evaluator, mut scratch, mut y) = (new(), TagScratch::default(), Vec::new());
+        for s in range {
+            let tokens = data.sentence(s);
+            predictor.predict(sentences[s], &mut scratch, &mut y);
+            evaluator.add(&data.tags[tokens.clone()], &y, |t| data.unseen_tag(tokens.start + t));
+        }
+        evaluator
+    });
+    let mut evaluator = new();
+    parts.into_iter().for_each(|part| evaluator.merge(part));
+    let evaluation = evaluator.finish();
+    let unseen_features = data.unseen.features;
+    if json {
+        return print_json(&Figures { evaluation: &evaluation, unseen_features });
+    }
+    print(&in_words(&evaluation, unseen_features))
+}
+
+fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let of = |share: f64, all: u64, noun: &str| {
+        format!("{} ({} of {})", percent(share), count((share * all as f64).round() as u64), counted(all, noun))
+    };
+    let mut lines = vec![
+        ("token accuracy", of(evaluation.token_accuracy, evaluation.tokens, "token")),
+        ("sequence accuracy", of(evaluation.sequence_accuracy, evaluation.examples, "sentence")),
+        ("mean loss", format!("{} per sentence", number(evaluation.mean_loss))),
+    ];
+    if let (Some(precision), Some(recall), Some(f1)) =
+        (evaluation.chunk_precision, evaluation.chunk_recall, evaluation.chunk_f1)
+    {
+        let parts = format!("precision {}, recall {}", percent(precision), percent(recall));
+        lines.push(("chunk F1", format!("{} ({parts})", percent(f1))));
+    }
+    if evaluation.unseen_tags > 0 {
+        let tokens = counted(evaluation.unseen_tags, "token");
+        lines.push(("unseen tags", format!("{tokens} with tags that the model does not know, counted as errors")));
+    }
+    if unseen_features > 0 {
+        lines.push(("unseen features", format!("{} with some, which were left out", counted(unseen_features, "token"))));
+    }
+    let mut text = fields(&lines);
+    let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
+    let row = |name: &str, counts: [u64; 2], figures: [Option<f64>; 3]| {
+        [vec![name.to_owned()], counts.map(count).to_vec(), figures.map(share).to_vec()].concat()
+    };
+    let header = |what: &str| [what, "true", "predicted", "precision", "recall", "F1"].map(str::to_owned).to_vec();
+    if !evaluation.chunks.is_empty() {
+        let mut rows = vec![header("chunks")];
+        rows.extend(
+            evaluation.chunks.iter().map(|c| row(&c.kind, [c.support, c.predicted], [c.precision, c.recall, c.f1])),
+        );
+        text += &format!("\n{}", table(&rows));
+    }
+    let mut tags: Vec<_> = evaluation.tags.iter().filter(|tag| tag.support + tag.predicted > 0).collect();
+    tags.sort_by_key(|tag| std::cmp::Reverse(tag.support));
+    let mut rows = vec![header("tag")];
+    rows.extend(tags.iter().take(SHOWN).map(|t| row(&t.tag, [t.support, t.predicted], [t.precision, t.recall, t.f1])));
+    text += &format!("\n{}", table(&rows));
+    if tags.len() > SHOWN {
+        text += &format!("... and {} more; see --json\n", counted((tags.len() - SHOWN) as u64, "tag"));
+    }
+    if !evaluation.confused.is_empty() {
+        let mut rows = vec![["truth", "taken for", "tokens"].map(str::to_owned).to_vec()];
+        let pairs = evaluation.confused.iter().take(PAIRS);
+        rows.extend(pairs.map(|pair| vec![pair.truth.clone(), pair.predicted.clone(), count(pair.count)]));
+        text += &format!("\nmost confused\n{}", table(&rows));
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! `maxmargin features`
+
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use maxmargin::data::input::Input;
+use maxmargin::data::output::Output;
+use maxmargin::data::tagging::write_features;
+
+use super::columns;
+use crate::failure::{Failure, Result};
+use crate::options::{FormatName, SentenceOptions};
+use crate::paths;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Sentences in columns, plain, .gz or .zst; - reads standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    sentences: SentenceOptions,
+    /// Where to write the features [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  maxmargin features english.train.pos | head -n 3
+  maxmargin features news.iob --template ner.template -o news.crfsuite";
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.sentences.format.is_some_and(|format| format != FormatName::Columns) {
+        return Err(Failure::Usage("--format: only columns have features to be made; others list them".to_owned()));
+    }
+    let features = columns(&args.sentences)?;
+    match &args.output {
+        Some(path) => {
+            let sources = [("the input", Some(args.input.as_path())), ("the template", args.sentences.template.as_deref())];
+            paths::refuse_overwriting("--output", path, &sources)?;
+            let mut output = Output::create(path)?;
+            write_features(Input::open(&args.input)?, &features, &mut output, &path.display().to_string())?;
+            Ok(output.finish()?)
+        }
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write_features(Input::open(&args.input)?, &features, &mut out, "standard output")?;
+            io::Write::flush(&mut out).map_err(|e| maxmargin::Error::io("standard output", e).into())
+        }
+    }
+}

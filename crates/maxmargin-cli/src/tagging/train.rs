@@ -1,0 +1,158 @@
+//! `maxmargin train tag`
+
+use maxmargin::data::input::Input;
+use maxmargin::data::tagging::{Sequences, Vocabulary, read, read_with};
+use maxmargin::inference::chain::Order;
+use maxmargin::model::Tagger;
+use maxmargin::model::tagger::TagWeights;
+use maxmargin::task::Task;
+use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
+use maxmargin::weights::Weights;
+
+use super::{format, sentences, tags};
+use crate::failure::{Failure, Result, note};
+use crate::options::{LossName, SchemeName};
+use crate::summary::Described;
+use crate::text::{self, count, counted};
+use crate::train::{Args, Session};
+use crate::training::Examples;
+use crate::memory;
+
+pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+    let args = session.args;
+    let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
+    let format = format(&args.tag.sentences)?;
+    let (data, vocabulary) = read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?;
+    let task = task(args, &vocabulary)?;
+    check_memory(args, &task)?;
+    let start = start.map(|model| fitted(&model, args, &vocabulary, &task)).transpose()?;
+    let heldout = args.validation.heldout.as_deref();
+    let heldout = heldout.map(|path| read_with(Input::open(path)?, &format, &vocabulary, &session.pool)).transpose()?;
+    if let Some(heldout) = &heldout {
+        tell_unseen(heldout);
+    }
+    let mut checksums = vec![
+        ("the training file", data.checksum),
+        ("the template", crc32fast::hash(format!("{format:?}").as_bytes())),
+    ];
+    checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
+
+    let outcome = {
+        let (inputs, outputs, folds) = (sentences(&data), tags(&data), session.folds(&vec![0; data.len()])?);
+        let heldout_inputs = heldout.as_ref().map(sentences);
+        let heldout_tags: Option<Vec<_>> = heldout.as_ref().map(|h| tags(h).into_iter().map(Some).collect());
+        let examples = Examples {
+            inputs: &inputs,
+            outputs: &outputs,
+            weights: None,
+            folds: folds.as_ref(),
+            heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),
+        };
+        session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
+    };
+    let model = Tagger {
+        format,
+        vocabulary,
+        order: task.shape().order,
+        loss: task.tag_loss().clone(),
+        constraints: task.constraints().cloned(),
+        formulation: outcome.formulation,
+        data_checksum: data.checksum,
+        summary: outcome.summary.clone(),
+        weights: TagWeights::new(&task, outcome.weights()),
+    };
+    session.finish(&outcome, &Described::tagger(&model), |path| model.save(path))
+}
+
+/// The task that the options and the data make.
+fn task(args: &Args, vocabulary: &Vocabulary) -> Result<Tagging> {
+    let (options, names) = (&args.tag, &vocabulary.tags);
+    let shape = Shape {
+        tags: names.len() as u32,
+        features: vocabulary.features.len() as u32,
+        edges: vocabulary.edges.len() as u32,
+        order: if options.order == Some(2) { Order::Second } else { Order::First },
+    };
+    let unknown = |option: &str, tag: &str| {
+        let have = text::labels(names);
+        Failure::Data(format!("{}: --{option}: '{tag}' is no tag of these data; they have {have}", args.input.display()))
+    };
+    let loss = if args.problem.loss == Some(LossName::ZeroOne) {
+        TagLoss::ZeroOne
+    } else {
+        let mut costs = vec![1.0; names.len()];
+        for (tag, cost) in &options.tag_cost {
+            let at = names.iter().position(|name| name == tag).ok_or_else(|| unknown("tag-cost", tag))?;
+            costs[at] = *cost;
+        }
+        if costs.iter().all(|&cost| cost == 0.0) {
+            return Err(Failure::Usage("--tag-cost: no error would cost anything; give some tag a cost".to_owned()));
+        }
+        TagLoss::Hamming(costs)
+    };
+    let mut constraints = Constraints::none(names);
+    for pair in &options.forbid {
+        // Tags may have commas in them: the one that leaves two tags is the one that is meant.
+        let splits = pair.match_indices(',').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
+        let is_tag = |word: &str| names.iter().any(|name| name == word);
+        let mut known = splits.clone().filter(|(a, b)| is_tag(a) && is_tag(b));
+        match (known.next(), splits.clone().next()) {
+            (Some((a, b)), _) => constraints.forbid(a, b).map_err(|tag| unknown("forbid", tag))?,
+            (None, Some((a, b))) => return Err(unknown("forbid", if is_tag(a) { b } else { a })),
+            (None, None) => return Err(Failure::Usage(format!("--forbid: '{pair}' is not A,B"))),
+        }
+    }
+    let scheme = options.scheme.map(|scheme| match scheme {
+        SchemeName::Bio => Scheme::Bio,
+        SchemeName::Bioes => Scheme::Bioes,
+    });
+    if let Some(scheme) = scheme {
+        constraints.apply_scheme(scheme).map_err(|tag| {
+            let name = if scheme == Scheme::Bio { "BIO" } else { "BIOES" };
+            Failure::Data(format!("{}: --scheme {name}: '{tag}' is no tag of this scheme", args.input.display()))
+        })?;
+    }
+    Ok(Tagging::new(shape, loss, Some(constraints).filter(|constraints| !constraints.is_empty()))?)
+}
+
+/// States the need before taking it.
+fn check_memory(args: &Args, task: &Tagging) -> Result<()> {
+    /// w, its mean, the best so far, what a step is worked out in, and what is saved.
+    const COPIES: f64 = 8.0;
+    let Some(available) = memory::available() else { return Ok(()) };
+    let (shape, need) = (task.shape(), 8.0 * COPIES * task.dimension() as f64);
+    if need < 0.75 * available {
+        return Ok(());
+    }
+    let edges = if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
+    Err(Failure::Data(format!(
+        "{}: training would take about {} ({} of tokens{edges}, times {} tags) and {} are free: leave out rare features with \
+         --min-count, or take fewer",
+        args.input.display(),
+        text::bytes(need),
+        counted(u64::from(shape.features), "feature"),
+        shape.tags,
+        text::bytes(available),
+    )))
+}
+
+/// The weights of a model to start from, by the names of its features.
+fn fitted(model: &Tagger, args: &Args, vocabulary: &Vocabulary, task: &Tagging) -> Result<Weights> {
+    model.weights_over(vocabulary, task).ok_or_else(|| {
+        let path = args.solver.warm_start.as_deref().unwrap_or(&args.input);
+        let (theirs, ours) = (text::labels(&model.vocabulary.tags), text::labels(&vocabulary.tags));
+        let what = if model.vocabulary.tags == vocabulary.tags {
+            "its --order or its features of transitions are others".to_owned()
+        } else {
+            format!("its tags are {theirs}, those of the data {ours}")
+        };
+        Failure::Data(format!("{}: cannot start from this model: {what}", path.display()))
+    })
+}
+
+fn tell_unseen(heldout: &Sequences) {
+    if heldout.unseen.tags > 0 {
+        let (unseen, tokens) = (count(heldout.unseen.tags), counted(heldout.tags.len() as u64, "held-out token"));
+        note(&format!("{unseen} of {tokens} have tags that the training file lacks and count as errors"));
+    }
+}

@@ -1,0 +1,122 @@
+//! CRFsuite's format: a token a line, `TAG<TAB>ATTRIBUTE[:VALUE]<TAB>...`, an empty line after each sentence.
+
+use crate::data::blocks::shown;
+use crate::data::number::{NoNumber, decimal, short_decimal};
+use crate::data::svmlight::LabelRule;
+use crate::data::tagging::parsed::{Parsed, next_line};
+use crate::data::tagging::rows::Sink;
+use crate::data::tagging::sentences::Border;
+
+/// Parses whole sentences until there are `most` tokens; returns the bytes taken.
+pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, most: usize) -> Result<usize, String> {
+    let border = Border::EmptyLine { tabs: false };
+    let mut name = Vec::new();
+    let mut at = 0;
+    while let Some(line) = next_line(text, &mut at) {
+        out.line += 1;
+        if border.is_empty_line(line) {
+            out.end_sentence();
+            if out.tags.len() >= most {
+                return Ok(at);
+            }
+            continue;
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let end = memchr::memchr(b'\t', line).unwrap_or(line.len());
+        name.clear();
+        unescape(&line[..end], &mut name);
+        match name.as_slice() {
+            [] if rule == LabelRule::Required => {
+                return Err("tag missing at the start of the line (TAG<TAB>ATTRIBUTE<TAB>...)".to_owned());
+            }
+            [] => out.token(None)?,
+            tag => out.token(Some(tag))?,
+        }
+        out.sink.begin_token(&name);
+        let mut rest = &line[end..];
+        while let [b'\t', more @ ..] = rest {
+            let end = memchr::memchr(b'\t', more).unwrap_or(more.len());
+            attribute(&more[..end], &mut name, &mut out.sink)?;
+            rest = &more[end..];
+        }
+        out.sink.end_token()?;
+    }
+    out.end_sentence();
+    Ok(at)
+}
+
+#[inline]
+fn attribute<S: Sink>(field: &[u8], name: &mut Vec<u8>, sink: &mut S) -> Result<(), String> {
+    if memchr::memchr2(b':', b'\\', field).is_none() {
+        if !field.is_empty() {
+            sink.feature(field, 1.0);
+        }
+        return Ok(());
+    }
+    name.clear();
+    let Some(colon) = unescape(field, name) else {
+        sink.feature(name, 1.0);
+        return Ok(());
+    };
+    let word = &field[colon.in_text + 1..];
+    let value = match short_decimal(word) {
+        Some((value, length)) if length == word.len() => value,
+        _ => decimal(word).map_err(|cause| no_value(field, word, cause))?,
+    };
+    if colon.in_name == 0 {
+        return Err(format!("attribute {} has no name before ':' (a ':' in a name is written '\\:')", shown(field)));
+    }
+    if value != 0.0 {
+        sink.feature(&name[..colon.in_name], value);
+    }
+    Ok(())
+}
+
+/// Where the last colon without a backslash stands.
+struct Colon {
+    in_text: usize,
+    in_name: usize,
+}
+
+/// Appends `text` to `name`, with `\:` and `\\` for `:` and `\`.
+fn unescape(text: &[u8], name: &mut Vec<u8>) -> Option<Colon> {
+    let mut colon = None;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match (byte, text.get(at + 1)) {
+            (b'\\', Some(&next @ (b':' | b'\\'))) => {
+                name.push(next);
+                at += 1;
+            }
+            (b':', _) => {
+                colon = Some(Colon { in_text: at, in_name: name.len() });
+                name.push(byte);
+            }
+            _ => name.push(byte),
+        }
+        at += 1;
+    }
+    colon
+}
+
+/// Appends `name` to `text` so that [`unescape`] gives it back.
+pub(super) fn escape(name: &[u8], text: &mut Vec<u8>) {
+    for &byte in name {
+        if matches!(byte, b':' | b'\\') {
+            text.push(b'\\');
+        }
+        text.push(byte);
+    }
+}
+
+#[cold]
+fn no_value(field: &[u8], word: &[u8], cause: NoNumber) -> String {
+    let (field, word) = (shown(field), shown(word));
+    match cause {
+        NoNumber::Malformed => {
+            format!("attribute {field}: its value {word} is not a decimal number (a ':' in a name is written '\\:')")
+        }
+        NoNumber::NotFinite => format!("attribute {field}: its value {word} is not a finite number"),
+        NoNumber::TooLarge => format!("attribute {field}: its value {word} is too large (the largest is 3.4e38)"),
+    }
+}

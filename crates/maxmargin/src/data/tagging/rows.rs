@@ -1,0 +1,211 @@
+//! Where the features of tokens go: into rows over new names, or over those of a vocabulary.
+
+use crate::data::dictionary::Dictionary;
+use crate::sparse::SparseMatrix;
+
+/// Takes the features of one token after the other.
+pub(super) trait Sink {
+    /// The next token, and its tag as the text has it.
+    fn begin_token(&mut self, tag: &[u8]);
+
+    /// A feature of the token.
+    fn feature(&mut self, name: &[u8], value: f32);
+
+    /// A feature of the transition into the token.
+    fn edge(&mut self, name: &[u8]);
+
+    /// No more features of this token.
+    fn end_token(&mut self) -> Result<(), String>;
+}
+
+const TOO_LARGE: &str = "the values of a feature that is given more than once sum to more than 3.4e38";
+pub(super) const TOO_MANY: &str = "more than 4294967294 different features";
+
+/// A name's own record while its file is read.
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    /// Tokens with this feature.
+    tokens: u32,
+    /// Its last entry.
+    at: usize,
+}
+
+/// Rows over the names that appear in them.
+#[derive(Debug, Default)]
+pub(super) struct NewRows {
+    names: Dictionary,
+    counts: Vec<Count>,
+    entries: Vec<(u32, f32)>,
+    ends: Vec<usize>,
+    /// The first entry of the row that is being filled.
+    start: usize,
+    error: Option<&'static str>,
+}
+
+impl NewRows {
+    #[inline]
+    fn add(&mut self, name: &[u8], value: f32) {
+        let Some(id) = self.names.intern(name) else {
+            self.error = Some(TOO_MANY);
+            return;
+        };
+        let at = self.entries.len();
+        if let Some(count) = self.counts.get_mut(id as usize) {
+            if count.at >= self.start {
+                let sum = &mut self.entries[count.at].1;
+                *sum += value;
+                if !sum.is_finite() {
+                    self.error = Some(TOO_LARGE);
+                }
+                return;
+            }
+            *count = Count { tokens: count.tokens.saturating_add(1), at };
+        } else {
+            self.counts.push(Count { tokens: 1, at });
+        }
+        self.entries.push((id, value));
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.start = self.entries.len();
+        self.ends.push(self.start);
+        self.error.map_or(Ok(()), |what| Err(what.to_owned()))
+    }
+
+    /// Each name with the number of tokens that have it.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&[u8], u32)> {
+        self.names.iter().zip(self.counts.iter().map(|count| count.tokens))
+    }
+
+    /// Gives back what only reading needs.
+    pub(super) fn forget_names(&mut self) {
+        (self.names, self.counts) = (Dictionary::new(), Vec::new());
+    }
+
+    /// Number of entries.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The rows with other numbers for the names; [`Dictionary::NONE`] leaves a feature out.
+    pub(super) fn renumbered(&self, new_ids: &[u32]) -> SparseMatrix {
+        let mut matrix = SparseMatrix::new();
+        matrix.reserve(self.ends.len(), self.entries.len());
+        let mut row = Vec::new();
+        let mut start = 0;
+        for &end in &self.ends {
+            row.clear();
+            let known = self.entries[start..end].iter().map(|&(id, value)| (new_ids[id as usize], value));
+            row.extend(known.filter(|&(id, value)| id != Dictionary::NONE && value != 0.0));
+            row.sort_unstable_by_key(|&(id, _)| id);
+            matrix.push_row(row.iter().copied());
+            start = end;
+        }
+        matrix
+    }
+}
+
+/// Collects features and transitions under the names that appear.
+#[derive(Debug, Default)]
+pub(super) struct Growing {
+    pub(super) features: NewRows,
+    pub(super) edges: NewRows,
+}
+
+impl Sink for Growing {
+    fn begin_token(&mut self, _tag: &[u8]) {}
+
+    #[inline]
+    fn feature(&mut self, name: &[u8], value: f32) {
+        self.features.add(name, value);
+    }
+
+    fn edge(&mut self, name: &[u8]) {
+        self.edges.add(name, 1.0);
+    }
+
+    fn end_token(&mut self) -> Result<(), String> {
+        self.features.end()?;
+        self.edges.end()
+    }
+}
+
+/// Rows over the names of a dictionary.
+#[derive(Debug)]
+pub(super) struct KnownRows<'v> {
+    names: &'v Dictionary,
+    row: Vec<(u32, f32)>,
+    pub(super) matrix: SparseMatrix,
+    left_out: bool,
+}
+
+impl<'v> KnownRows<'v> {
+    fn new(names: &'v Dictionary) -> Self {
+        let mut matrix = SparseMatrix::new();
+        matrix.set_columns(names.len() as u32);
+        Self { names, row: Vec::new(), matrix, left_out: false }
+    }
+
+    #[inline]
+    fn add(&mut self, name: &[u8], value: f32) {
+        match self.names.get(name) {
+            Some(id) => self.row.push((id, value)),
+            None => self.left_out = true,
+        }
+    }
+
+    /// Was a feature left out?
+    fn end(&mut self) -> Result<bool, String> {
+        // Stable: a sum is taken in the order of the text, as in training.
+        self.row.sort_by_key(|&(id, _)| id);
+        let mut row = self.row.drain(..).peekable();
+        while let Some((id, mut value)) = row.next() {
+            while let Some((_, more)) = row.next_if(|&(next, _)| next == id) {
+                value += more;
+            }
+            if !value.is_finite() {
+                return Err(TOO_LARGE.to_owned());
+            }
+            if value != 0.0 {
+                self.matrix.push(id, value);
+            }
+        }
+        self.matrix.end_row();
+        Ok(std::mem::take(&mut self.left_out))
+    }
+}
+
+/// Collects the features and transitions that a vocabulary knows.
+#[derive(Debug)]
+pub(super) struct Fixed<'v> {
+    pub(super) features: KnownRows<'v>,
+    pub(super) edges: KnownRows<'v>,
+    /// Tokens with features that were left out.
+    pub(super) left_out: u64,
+}
+
+impl<'v> Fixed<'v> {
+    pub(super) fn new(features: &'v Dictionary, edges: &'v Dictionary) -> Self {
+        Self { features: KnownRows::new(features), edges: KnownRows::new(edges), left_out: 0 }
+    }
+}
+
+impl Sink for Fixed<'_> {
+    fn begin_token(&mut self, _tag: &[u8]) {}
+
+    #[inline]
+    fn feature(&mut self, name: &[u8], value: f32) {
+        self.features.add(name, value);
+    }
+
+    fn edge(&mut self, name: &[u8]) {
+        self.edges.add(name, 1.0);
+    }
+
+    fn end_token(&mut self) -> Result<(), String> {
+        let features = self.features.end()?;
+        let edges = self.edges.end()?;
+        self.left_out += u64::from(features || edges);
+        Ok(())
+    }
+}

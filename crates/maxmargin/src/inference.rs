@@ -1,0 +1,3 @@
+//! Decoders over tables of scores. No task inside: a task fills the tables and asks.
+
+pub mod chain;
