@@ -4,7 +4,7 @@
 //! width K. Coordinate j of that part stands at `base + j * K + k` of w, so the scores of one phi against
 //! all K slots are K contiguous numbers per feature.
 
-use crate::sparse::SparseView;
+use crate::sparse::{SparseView, prefetch};
 
 /// Where a family of parts lives in w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +119,107 @@ impl Sink for Collect {
     }
 }
 
+/// A sparse sum of parts that can be asked for any coordinate: a small table with open addressing, for vectors of a few
+/// hundred coordinates out of millions. Keeps its memory.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    /// Coordinates plus one; 0: free. A power of two of them, at most half taken.
+    keys: Vec<u64>,
+    values: Vec<f64>,
+    /// The places that are taken.
+    taken: Vec<u32>,
+}
+
+impl Lookup {
+    /// Forgets the parts.
+    pub fn clear(&mut self) {
+        self.taken.drain(..).for_each(|at| self.keys[at as usize] = 0);
+    }
+
+    /// The coordinate's place: where it is, or where it would be.
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        let mask = self.keys.len() - 1;
+        // The golden ratio spreads neighbours; the upper bits are the well-mixed ones.
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.keys[at] != 0 && self.keys[at] != key {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// The sum at a coordinate.
+    #[inline]
+    pub fn get(&self, coordinate: u64) -> f64 {
+        if self.taken.is_empty() {
+            return 0.0;
+        }
+        let at = self.place(coordinate + 1);
+        if self.keys[at] == 0 { 0.0 } else { self.values[at] }
+    }
+
+    fn add(&mut self, coordinate: u64, value: f64) {
+        if 2 * (self.taken.len() + 1) > self.keys.len() {
+            self.grow();
+        }
+        let key = coordinate + 1;
+        let at = self.place(key);
+        if self.keys[at] == 0 {
+            (self.keys[at], self.values[at]) = (key, 0.0);
+            self.taken.push(at as u32);
+        }
+        self.values[at] += value;
+    }
+
+    fn grow(&mut self) {
+        let size = (2 * self.keys.len()).max(64);
+        let old: Vec<(u64, f64)> = self.taken.iter().map(|&at| at as usize).map(|at| (self.keys[at], self.values[at])).collect();
+        self.keys.clear();
+        self.keys.resize(size, 0);
+        self.values.resize(size, 0.0);
+        self.taken.clear();
+        for (key, value) in old {
+            let at = self.place(key);
+            (self.keys[at], self.values[at]) = (key, value);
+            self.taken.push(at as u32);
+        }
+    }
+}
+
+impl Sink for Lookup {
+    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+        phi.iter().for_each(|(j, v)| self.add(block.at(j, slot) as u64, scale * f64::from(v)));
+    }
+}
+
+/// Sums the inner products of the parts with what a [`Lookup`] holds.
+pub struct ScoreIn<'a> {
+    /// The other vector.
+    pub lookup: &'a Lookup,
+    /// The sum so far.
+    pub total: f64,
+}
+
+impl Sink for ScoreIn<'_> {
+    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+        let inner: f64 = phi.iter().map(|(j, v)| f64::from(v) * self.lookup.get(block.at(j, slot) as u64)).sum();
+        self.total += scale * inner;
+    }
+}
+
+/// Asks for the weights of parts that will be scored soon to be brought near.
+pub struct Prefetch<'a> {
+    /// The weights.
+    pub w: &'a [f64],
+}
+
+impl Sink for Prefetch<'_> {
+    #[inline]
+    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, _: f64) {
+        phi.indices().iter().for_each(|&j| prefetch(&self.w[block.at(j, slot)]));
+    }
+}
+
 /// Hands every part on with its scale multiplied: how `-psi(x, y)` is emitted.
 pub struct Scaled<'a, S> {
     /// Where the parts go.
@@ -160,5 +261,27 @@ mod tests {
         assert_eq!(score.total, crate::sparse::dot(&w, &sum));
         assert_eq!(collect.merged(), [(2, 2.25), (3, -3.0), (6, -1.5), (7, 2.0)]);
         assert_eq!(collect.norm2(), crate::sparse::dot(&sum, &sum));
+        let mut lookup = Lookup::default();
+        emit(&mut |k, s| lookup.part(block, k, phi, s));
+        let mut inner = ScoreIn { lookup: &lookup, total: 0.0 };
+        emit(&mut |k, s| inner.part(block, k, phi, s));
+        assert_eq!(inner.total, crate::sparse::dot(&sum, &sum));
+    }
+
+    #[test]
+    fn a_lookup_holds_what_was_added() {
+        let mut lookup = Lookup::default();
+        for round in 0..3_u64 {
+            assert_eq!(lookup.get(7), 0.0);
+            for x in 0..500_u64 {
+                lookup.add((x * x) << (7 * round), x as f64);
+                lookup.add((x * x) << (7 * round), 1.0);
+            }
+            for x in 0..500_u64 {
+                assert_eq!(lookup.get((x * x) << (7 * round)), x as f64 + 1.0);
+            }
+            assert_eq!(lookup.get(2 << (7 * round)), 0.0);
+            lookup.clear();
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::cell::Cell;
 
 use common::{Draw, PENALTIES, RESCALINGS, formulation};
 use maxmargin::cache::Cache;
+use maxmargin::inference::chain::Order;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, OracleScratch, Problem};
 use maxmargin::qp::{Cut, Qp};
@@ -20,6 +21,7 @@ use maxmargin::sparse::{SparseMatrix, SparseView};
 use maxmargin::task::{LossTerm, Task};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
+use maxmargin::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging};
 use maxmargin::weights::Weights;
 
 thread_local! {
@@ -104,6 +106,33 @@ fn a_warm_oracle_allocates_nothing() {
     }
 }
 
+/// Sentences of all lengths, the longest not first: the tables grow once.
+#[test]
+fn a_warm_tagger_allocates_nothing() {
+    let mut draw = Draw(2);
+    let ends = [3, 15, 16, 20, 29];
+    let (tokens, edges) = (draw.matrix(29, 6), draw.matrix(29, 2));
+    let ranges = ends.iter().scan(0, |begin, &end| Some(std::mem::replace(begin, end)..end));
+    let sentences: Vec<Sentence<'_>> = ranges.map(|range| Sentence::new(&tokens, Some(&edges), range)).collect();
+    let truths: Vec<Vec<u32>> = sentences.iter().map(|x| vec![1; x.tokens.len()]).collect();
+    let names: Vec<String> = (0..5).map(|k| k.to_string()).collect();
+    let mut constraints = Constraints::none(&names);
+    constraints.forbid("0", "3").unwrap();
+    for order in [Order::First, Order::Second] {
+        for loss in [TagLoss::hamming(5), TagLoss::ZeroOne] {
+            let shape = Shape { tags: 5, features: 6, edges: 2, order };
+            let task = Tagging::new(shape, loss, Some(constraints.clone())).unwrap();
+            let w = draw.weights(task.dimension(), 1.0);
+            for rescaling in RESCALINGS {
+                for penalty in PENALTIES {
+                    let f = formulation(1.0, rescaling, penalty);
+                    allocates_nothing(&Problem::new(&task, &sentences, &truths, None, f).unwrap(), &w);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn public_types_cross_threads() {
     fn crosses<T: Send + Sync>() {}
@@ -127,6 +156,8 @@ fn public_types_cross_threads() {
     crosses::<Solution>();
     crosses::<SparseMatrix>();
     crosses::<SparseView<'static>>();
+    crosses::<TagScratch>();
+    crosses::<Tagging>();
     crosses::<Weights>();
     crosses::<maxmargin::Error>();
 }

@@ -195,8 +195,10 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             if let ControlFlow::Break(status) = last {
                 if status != Status::Converged && !self.position.certified {
                     // The best so far may be from long ago.
-                    let (at, _) = self.best_point()?;
-                    self.exact_pass(&at, course)?;
+                    self.dual.rebuild()?;
+                    for at in [self.dual.mean(), self.dual.w.clone()] {
+                        self.exact_pass(&at, course)?;
+                    }
                 }
                 return Ok(status);
             }
@@ -256,6 +258,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
 
         let exact = if *since_exact >= EXACT_EVERY || !rises {
             self.dual.rebuild()?;
+            let mean = self.dual.mean();
+            self.exact_pass(&mean, course)?;
             Some(self.dual.w.clone())
         } else if self.visits.total_gap() <= LOOK_AT * course.target() {
             let (at, gap) = self.best_point()?;
@@ -305,7 +309,11 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         let order = self.visits.shuffled();
         course.so_far.cache_hits += order.len() as u64;
         course.in_qp(|| {
-            for &i in order {
+            for (at, &i) in order.iter().enumerate() {
+                // Waiting for weights would take longer than the visits.
+                if let Some(&soon) = order.get(at + 1) {
+                    self.dual.prefetch(soon as usize)?;
+                }
                 let visit = self.dual.visit(i as usize, None, 0.0)?;
                 tally.add(visit.rise, visit.work);
             }

@@ -359,8 +359,11 @@ impl Task for Tagging {
             return Err(format!("tag {tag} (the task has {} tags)", shape.tags));
         }
         let within = |rows: Rows<'_>, count: u32| rows.indices().iter().all(|&j| j < count);
-        if !within(x.tokens, shape.features) || x.edges.is_some_and(|edges| !within(edges, shape.edges)) {
+        if !within(x.tokens, shape.features) {
             return Err(format!("a feature beyond the {} of the task", shape.features));
+        }
+        if x.edges.is_some_and(|edges| !within(edges, shape.edges)) {
+            return Err(format!("a feature of a transition beyond the {} of the task", shape.edges));
         }
         if x.edges.is_some_and(|edges| edges.len() != len) {
             return Err(format!("features of transitions for another number of tokens than {len}"));

@@ -10,12 +10,12 @@
 
 use super::block::{Block, Held};
 use crate::error::Result;
-use crate::features::{Accumulate, Block as Slots, Score, Sink};
+use crate::features::{Accumulate, Lookup, Prefetch, ScoreIn};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::solver::average::Average;
 use crate::solver::state::{Reader, Writer, check, check_weights, is_sound};
-use crate::sparse::{SparseView, dot};
+use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -63,17 +63,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     values: Vec<f64>,
     before: Vec<f64>,
     row: Vec<f64>,
-    /// All zero but while inner products are computed.
-    lhs: Vec<f64>,
-}
-
-/// Puts zeros where the parts were.
-struct Clear<'a>(&'a mut [f64]);
-
-impl Sink for Clear<'_> {
-    fn part(&mut self, block: Slots, slot: u32, phi: SparseView<'_>, _: f64) {
-        phi.indices().iter().for_each(|&j| self.0[block.at(j, slot)] = 0.0);
-    }
+    /// The left side whose inner products are computed.
+    lhs: Lookup,
 }
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
@@ -89,7 +80,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             values: Vec::new(),
             before: Vec::new(),
             row: Vec::new(),
-            lhs: vec![0.0; d],
+            lhs: Lookup::default(),
         }
     }
 
@@ -176,15 +167,23 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         Ok(Visit { gap, rise, work })
     }
 
+    /// Asks for what a visit of block i will read.
+    pub(super) fn prefetch(&self, i: usize) -> Result<()> {
+        let (problem, mut sink) = (self.problem, Prefetch { w: self.w.as_slice() });
+        let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
+        self.blocks[i].held.iter().try_for_each(|held| task.difference(x, truth, &held.y, &mut sink))
+    }
+
     /// Takes in an output with weight 0.
     pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<()> {
         let (problem, task) = (self.problem, self.problem.task());
         let (x, truth) = (problem.input(i), problem.truth(i));
         let term = problem.term(task.loss(truth, &y));
         debug_assert!(self.blocks[i].held.iter().all(|held| held.y != y), "an output that the example has");
-        problem.emit(i, &y, term.factor, &mut Accumulate { sum: &mut self.lhs, factor: 1.0 })?;
+        self.lhs.clear();
+        problem.emit(i, &y, term.factor, &mut self.lhs)?;
         let inner = |y: &T::Output| {
-            let mut sink = Score { w: &self.lhs, total: 0.0 };
+            let mut sink = ScoreIn { lookup: &self.lhs, total: 0.0 };
             task.difference(x, truth, y, &mut sink)?;
             Ok(sink.total)
         };
@@ -193,7 +192,6 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             self.row.push(held.term.factor * inner(&held.y)?);
         }
         self.row.push(term.factor * inner(&y)?);
-        problem.emit(i, &y, 1.0, &mut Clear(&mut self.lhs))?;
         self.blocks[i].push(Held { y, term, alpha: 0.0, used: self.pass }, &self.row);
         Ok(())
     }
