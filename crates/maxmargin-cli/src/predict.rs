@@ -69,9 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let write = |out: &mut dyn Write, name: &Path| match &model {
-        Saved::Classifier(model) => {
-            write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name)
-        }
+        Saved::Classifier(model) => write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name),
         Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
     };
     match &args.output {

@@ -3,9 +3,7 @@
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Result};
-use crate::options::{
-    ClassWeight, FormatName, LossName, Penalty, Rescaling, SolverName, Task, UpdateName,
-};
+use crate::options::{ClassWeight, FormatName, LossName, Penalty, Rescaling, SolverName, Task, UpdateName};
 use crate::train::Args;
 
 /// Whether it applies, the option, and why it is refused.

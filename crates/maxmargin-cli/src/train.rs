@@ -138,7 +138,8 @@ impl Session<'_> {
         line: &dyn Fn(usize) -> u64,
     ) -> Result<Outcome> {
         let args = self.args;
-        let bits = |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
+        let bits =
+            |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
         let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w)));
         let checksums = checksums.iter().copied().chain(start_checksum);
         self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
@@ -215,14 +216,15 @@ fn classes(mut session: Session<'_>) -> Result<()> {
                 outputs: &data.classes.outputs,
                 weights: data.weights.as_deref(),
                 folds: folds.as_ref(),
-                heldout: heldout_rows.as_deref().zip(heldout.as_ref().map(|h| h.truths.as_slice())),
+                heldout: heldout_rows.as_deref().zip(heldout.as_ref()).map(|(rows, h)| (rows, h.truths.as_slice())),
             };
             session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
         }};
     }
-    let outcome = match args.task {
-        options::Task::Binary => train!(Binary::new(columns)),
-        _ => train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?)),
+    let outcome = if args.task == options::Task::Binary {
+        train!(Binary::new(columns))
+    } else {
+        train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?))
     };
     let model = Model {
         task: args.task.into(),

@@ -23,6 +23,9 @@ use crate::train::Args;
 use crate::watch::{Measure, Watch};
 use crate::{interrupt, refusals};
 
+/// Inputs and truths of held-out examples.
+type Unseen<'e, T> = (&'e [<T as Task>::Input<'e>], &'e [Option<<T as Task>::Output>]);
+
 /// The examples, as the task takes them.
 pub(crate) struct Examples<'e, T: Task> {
     pub(crate) inputs: &'e [T::Input<'e>],
@@ -31,7 +34,7 @@ pub(crate) struct Examples<'e, T: Task> {
     /// The parts of a cross-validation.
     pub(crate) folds: Option<&'e Folds>,
     /// Those that are not trained on; None for a truth that the training data lack.
-    pub(crate) heldout: Option<(&'e [T::Input<'e>], &'e [Option<T::Output>])>,
+    pub(crate) heldout: Option<Unseen<'e, T>>,
 }
 
 /// What `train` knows when training begins.
@@ -96,7 +99,16 @@ impl Training<'_> {
         let Watch { steps, kept, saver, .. } = watch;
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
-        Ok(Trained { solver: solver.name(), why, kept, steps, is_path, folds: folds.map(Folds::len), validations, saver })
+        Ok(Trained {
+            solver: solver.name(),
+            why,
+            kept,
+            steps,
+            is_path,
+            folds: folds.map(Folds::len),
+            validations,
+            saver,
+        })
     }
 
     /// The values of C.

@@ -173,7 +173,8 @@ impl Lookup {
 
     fn grow(&mut self) {
         let size = (2 * self.keys.len()).max(64);
-        let old: Vec<(u64, f64)> = self.taken.iter().map(|&at| at as usize).map(|at| (self.keys[at], self.values[at])).collect();
+        let old: Vec<(u64, f64)> =
+            self.taken.iter().map(|&at| at as usize).map(|at| (self.keys[at], self.values[at])).collect();
         self.keys.clear();
         self.keys.resize(size, 0);
         self.values.resize(size, 0.0);

@@ -137,9 +137,9 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Saved {
     /// Of the tasks binary and multiclass.
-    Classifier(Model),
+    Classifier(Box<Model>),
     /// Of the task tag.
-    Tagger(Tagger),
+    Tagger(Box<Tagger>),
 }
 
 impl Saved {
@@ -161,8 +161,8 @@ impl Saved {
             task: TaskKind,
         }
         match serde_json::from_str::<Kind>(&container.record) {
-            Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(Self::Tagger),
-            Ok(_) => file::model(container).map(Self::Classifier),
+            Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(|tagger| Self::Tagger(Box::new(tagger))),
+            Ok(_) => file::model(container).map(|model| Self::Classifier(Box::new(model))),
             Err(e) => container::damaged(e),
         }
     }
@@ -177,8 +177,8 @@ impl Saved {
 
     fn classifier(self) -> Result<Model> {
         match self {
-            Self::Classifier(model) => Ok(model),
-            other => Err(Error::model(format!("a model of the task {}, not of classes", other.task()))),
+            Self::Classifier(model) => Ok(*model),
+            Self::Tagger(_) => Err(Error::model("a model of the task tag, not of classes")),
         }
     }
 }

@@ -39,7 +39,9 @@ pub(crate) fn run(model: &Tagger, input: Input<'_>, json: bool, pool: &Pool) -> 
         evaluator
     });
     let mut evaluator = new();
-    parts.into_iter().for_each(|part| evaluator.merge(part));
+    for part in parts {
+        evaluator.merge(part);
+    }
     let evaluation = evaluator.finish();
     let unseen_features = data.unseen.features;
     if json {
@@ -69,9 +71,10 @@ fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
         lines.push(("unseen tags", format!("{tokens} with tags that the model does not know, counted as errors")));
     }
     if unseen_features > 0 {
-        lines.push(("unseen features", format!("{} with some, which were left out", counted(unseen_features, "token"))));
+        lines
+            .push(("unseen features", format!("{} with some, which were left out", counted(unseen_features, "token"))));
     }
-    let mut text = fields(&lines);
+    let mut text = vec![fields(&lines)];
     let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
     let row = |name: &str, counts: [u64; 2], figures: [Option<f64>; 3]| {
         [vec![name.to_owned()], counts.map(count).to_vec(), figures.map(share).to_vec()].concat()
@@ -82,21 +85,21 @@ fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
         rows.extend(
             evaluation.chunks.iter().map(|c| row(&c.kind, [c.support, c.predicted], [c.precision, c.recall, c.f1])),
         );
-        text += &format!("\n{}", table(&rows));
+        text.extend(["\n".to_owned(), table(&rows)]);
     }
     let mut tags: Vec<_> = evaluation.tags.iter().filter(|tag| tag.support + tag.predicted > 0).collect();
     tags.sort_by_key(|tag| std::cmp::Reverse(tag.support));
     let mut rows = vec![header("tag")];
     rows.extend(tags.iter().take(SHOWN).map(|t| row(&t.tag, [t.support, t.predicted], [t.precision, t.recall, t.f1])));
-    text += &format!("\n{}", table(&rows));
+    text.extend(["\n".to_owned(), table(&rows)]);
     if tags.len() > SHOWN {
-        text += &format!("... and {} more; see --json\n", counted((tags.len() - SHOWN) as u64, "tag"));
+        text.push(format!("... and {} more; see --json\n", counted((tags.len() - SHOWN) as u64, "tag")));
     }
     if !evaluation.confused.is_empty() {
         let mut rows = vec![["truth", "taken for", "tokens"].map(str::to_owned).to_vec()];
         let pairs = evaluation.confused.iter().take(PAIRS);
         rows.extend(pairs.map(|pair| vec![pair.truth.clone(), pair.predicted.clone(), count(pair.count)]));
-        text += &format!("\nmost confused\n{}", table(&rows));
+        text.extend(["\nmost confused\n".to_owned(), table(&rows)]);
     }
-    text
+    text.concat()
 }

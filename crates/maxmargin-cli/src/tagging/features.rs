@@ -1,6 +1,6 @@
 //! `maxmargin features`
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use maxmargin::data::input::Input;
@@ -35,18 +35,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Err(Failure::Usage("--format: only columns have features to be made; others list them".to_owned()));
     }
     let features = columns(&args.sentences)?;
-    match &args.output {
-        Some(path) => {
-            let sources = [("the input", Some(args.input.as_path())), ("the template", args.sentences.template.as_deref())];
-            paths::refuse_overwriting("--output", path, &sources)?;
-            let mut output = Output::create(path)?;
-            write_features(Input::open(&args.input)?, &features, &mut output, &path.display().to_string())?;
-            Ok(output.finish()?)
-        }
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write_features(Input::open(&args.input)?, &features, &mut out, "standard output")?;
-            io::Write::flush(&mut out).map_err(|e| maxmargin::Error::io("standard output", e).into())
-        }
-    }
+    let Some(path) = &args.output else {
+        let mut out = BufWriter::new(io::stdout().lock());
+        write_features(Input::open(&args.input)?, &features, &mut out, "standard output")?;
+        return out.flush().map_err(|e| maxmargin::Error::io("standard output", e).into());
+    };
+    let sources = [("the input", Some(args.input.as_path())), ("the template", args.sentences.template.as_deref())];
+    paths::refuse_overwriting("--output", path, &sources)?;
+    let mut output = Output::create(path)?;
+    write_features(Input::open(&args.input)?, &features, &mut output, &path.display().to_string())?;
+    Ok(output.finish()?)
 }

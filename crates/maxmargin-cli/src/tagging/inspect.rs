@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::{Result, print, print_json};
 use crate::inspect::{Training, about};
 use crate::summary::Described;
-use crate::text::{count, table};
+use crate::text::{counted, table};
 
 /// Tags in the transition matrix of the text.
 const SHOWN: usize = 20;
@@ -121,12 +121,10 @@ fn in_words(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
         TagLoss::Hamming(_) => "hamming with costs of tags",
         TagLoss::ZeroOne => "zero-one",
     };
-    let mut text = about(&Described::tagger(model), loss, model.data_checksum);
+    let text = about(&Described::tagger(model), loss, model.data_checksum);
     if top == 0 {
         return text;
     }
-    text += "\nstrongest features of each tag, as FEATURE:WEIGHT\n";
-    let signed = |w: f64| format!("{}{w:.3}", if w < 0.0 { "" } else { "+" });
     let rows: Vec<Vec<String>> = strongest(model, top)
         .into_iter()
         .map(|tag| {
@@ -134,23 +132,33 @@ fn in_words(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
             [vec![tag.tag.to_owned()], weights.collect()].concat()
         })
         .collect();
-    text += &table(&rows);
+    let features = format!("\nstrongest features of each tag, as FEATURE:WEIGHT\n{}", table(&rows));
+    let transitions = if model.vocabulary.tags.len() > SHOWN {
+        strongest_transitions(model, structure, top)
+    } else {
+        transition_matrix(model, structure)
+    };
+    let nonzeros = format!("{} are not 0\n", counted(model.weights.nonzeros() as u64, "weight"));
+    [text, features, transitions, nonzeros].concat()
+}
+
+fn signed(w: f64) -> String {
+    format!("{}{w:.3}", if w < 0.0 { "" } else { "+" })
+}
+
+/// For so many tags that a matrix would not fit.
+fn strongest_transitions(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
     let tags = &model.vocabulary.tags;
-    if tags.len() > SHOWN {
-        text += &format!("\n{} tags: see --json for the transition matrix; the strongest transitions\n", tags.len());
-        let mut pairs: Vec<(usize, usize, f64)> = Vec::new();
-        for (a, row) in structure.transitions.iter().enumerate() {
-            pairs.extend(row.iter().enumerate().map(|(b, &w)| (a, b, w)));
-        }
-        pairs.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then((a.0, a.1).cmp(&(b.0, b.1))));
-        let rows: Vec<_> = pairs
-            .iter()
-            .take(2 * top)
-            .map(|&(a, b, w)| vec![format!("{} {}", tags[a], tags[b]), signed(w)])
-            .collect();
-        return text + &table(&rows);
-    }
-    text += "\ntransitions (rows: the tag before, columns: the tag after)\n";
+    let of_row = |(a, row): (usize, &&[f64])| row.iter().enumerate().map(|(b, &w)| (a, b, w)).collect::<Vec<_>>();
+    let mut pairs: Vec<(usize, usize, f64)> = structure.transitions.iter().enumerate().flat_map(of_row).collect();
+    pairs.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then((a.0, a.1).cmp(&(b.0, b.1))));
+    let row = |&(a, b, w): &(usize, usize, f64)| vec![format!("{} {}", tags[a], tags[b]), signed(w)];
+    let rows: Vec<_> = pairs.iter().take(2 * top).map(row).collect();
+    format!("\nstrongest transitions, as BEFORE AFTER (see --json for all)\n{}\n", table(&rows))
+}
+
+fn transition_matrix(model: &Tagger, structure: &Structure<'_>) -> String {
+    let tags = &model.vocabulary.tags;
     let mut rows = vec![[vec![String::new()], tags.clone(), vec!["end".to_owned()]].concat()];
     let row = |name: &str, weights: &[f64], end: Option<f64>| {
         let cells = weights.iter().copied().chain(end).map(|w| if w == 0.0 { "0".to_owned() } else { signed(w) });
@@ -160,5 +168,5 @@ fn in_words(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
     rows.extend(
         tags.iter().zip(&structure.transitions).zip(structure.last).map(|((tag, w), end)| row(tag, w, Some(*end))),
     );
-    text + &table(&rows) + &format!("{} weights are not 0\n", count(model.weights.nonzeros() as u64))
+    format!("\ntransitions (rows: the tag before, columns: the tag after)\n{}\n", table(&rows))
 }

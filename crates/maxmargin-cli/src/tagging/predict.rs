@@ -42,7 +42,8 @@ pub(crate) fn write_all(
         let answers = answers(args, &predictor, &batch, pool);
         if let Some(s) = answers.iter().position(|answer| answer.best.is_empty()) {
             let line = batch.sequences.line(batch.sequences.sentence(s).start);
-            let what = "no sequence of tags is allowed for this sentence: forced tags contradict what the model forbids";
+            let what =
+                "no sequence of tags is allowed for this sentence: forced tags contradict what the model forbids";
             return Err(Failure::Data(format!("{source}:{line}: {what}")));
         }
         text.clear();
@@ -56,7 +57,10 @@ pub(crate) fn write_all(
         out.write_all(&text).and_then(|()| out.flush()).map_err(|e| Error::io(name, e))?;
     }
     if args.forced && unknown > 0 {
-        note(&format!("{} given tags that the model does not know; these were found anew", counted(unknown, "token") + " had"));
+        note(&format!(
+            "{} given tags that the model does not know; these were found anew",
+            counted(unknown, "token") + " had"
+        ));
     }
     Ok(())
 }

@@ -11,12 +11,12 @@ use maxmargin::weights::Weights;
 
 use super::{format, sentences, tags};
 use crate::failure::{Failure, Result, note};
+use crate::memory;
 use crate::options::{LossName, SchemeName};
 use crate::summary::Described;
 use crate::text::{self, count, counted};
 use crate::train::{Args, Session};
 use crate::training::Examples;
-use crate::memory;
 
 pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     let args = session.args;
@@ -31,10 +31,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     if let Some(heldout) = &heldout {
         tell_unseen(heldout);
     }
-    let mut checksums = vec![
-        ("the training file", data.checksum),
-        ("the template", crc32fast::hash(format!("{format:?}").as_bytes())),
-    ];
+    let mut checksums =
+        vec![("the training file", data.checksum), ("the template", crc32fast::hash(format!("{format:?}").as_bytes()))];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
     let outcome = {
@@ -75,7 +73,10 @@ fn task(args: &Args, vocabulary: &Vocabulary) -> Result<Tagging> {
     };
     let unknown = |option: &str, tag: &str| {
         let have = text::labels(names);
-        Failure::Data(format!("{}: --{option}: '{tag}' is no tag of these data; they have {have}", args.input.display()))
+        Failure::Data(format!(
+            "{}: --{option}: '{tag}' is no tag of these data; they have {have}",
+            args.input.display()
+        ))
     };
     let loss = if args.problem.loss == Some(LossName::ZeroOne) {
         TagLoss::ZeroOne
@@ -124,7 +125,8 @@ fn check_memory(args: &Args, task: &Tagging) -> Result<()> {
     if need < 0.75 * available {
         return Ok(());
     }
-    let edges = if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
+    let edges =
+        if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
     Err(Failure::Data(format!(
         "{}: training would take about {} ({} of tokens{edges}, times {} tags) and {} are free: leave out rare features with \
          --min-count, or take fewer",

@@ -17,6 +17,8 @@
 //! is an addition and a maximum of whole vectors. No back pointers are kept: the way back looks for the maximum once more, K
 //! additions a variable where the way forth took K^2. Ties go to the earlier label.
 
+#![expect(clippy::inline_always, reason = "what is not inlined is compiled for the oldest machine only")]
+
 use pulp::{Arch, Simd, WithSimd};
 
 mod counted;

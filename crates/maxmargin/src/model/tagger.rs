@@ -1,7 +1,7 @@
 //! A trained tagger: its weights, the names of its tags and features, and how its sentences are read.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -161,9 +161,9 @@ impl Tagger {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         match Saved::load(path)? {
-            Saved::Tagger(tagger) => Ok(tagger),
-            other @ Saved::Classifier(_) => {
-                Err(at(path, Error::model(format!("a model of the task {}, not of tags", other.task()))))
+            Saved::Tagger(tagger) => Ok(*tagger),
+            Saved::Classifier(model) => {
+                Err(at(path, Error::model(format!("a model of the task {}, not of tags", model.task))))
             }
         }
     }
@@ -178,7 +178,10 @@ impl Tagger {
     /// warm start on other data begins. None where tags or shape differ.
     pub fn weights_over(&self, vocabulary: &Vocabulary, task: &Tagging) -> Option<Weights> {
         let (ours, theirs) = (self.shape(), task.shape());
-        if self.vocabulary.tags != vocabulary.tags || ours.order != theirs.order || (ours.edges == 0) != (theirs.edges == 0) {
+        if self.vocabulary.tags != vocabulary.tags
+            || ours.order != theirs.order
+            || (ours.edges == 0) != (theirs.edges == 0)
+        {
             return None;
         }
         let mut w = Weights::zeros(task.dimension());
@@ -233,7 +236,7 @@ impl Tagger {
             (VALUES, Tensor::list(Data::F64(Cow::Borrowed(&self.weights.values)))),
         ];
         let tensors = tensors.into_iter().map(|(name, tensor)| (name.to_owned(), tensor));
-        Ok(Container { record: to_json(&record)?, tensors: BTreeMap::from_iter(tensors) })
+        Ok(Container { record: to_json(&record)?, tensors: tensors.collect() })
     }
 }
 

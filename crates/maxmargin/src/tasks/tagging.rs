@@ -194,7 +194,11 @@ impl Tagging {
         add(chain.unary_mut(len - 1), weights(last));
         let fixed = weights(transition);
         match x.edges.filter(|_| pairs == Pairs::EachStep) {
-            None => fixed.chunks_exact(k).enumerate().for_each(|(a, fixed)| chain.pair_mut(1, a).copy_from_slice(fixed)),
+            None => {
+                for (a, fixed) in fixed.chunks_exact(k).enumerate() {
+                    chain.pair_mut(1, a).copy_from_slice(fixed);
+                }
+            }
             Some(edges) => {
                 let table = weights(edge);
                 row.resize(k * k, 0.0);
@@ -204,7 +208,9 @@ impl Tagging {
                         let scores = &table[j as usize * k * k..][..k * k];
                         row.iter_mut().zip(scores).for_each(|(sum, w)| *sum += f64::from(v) * w);
                     }
-                    row.chunks_exact(k).enumerate().for_each(|(a, row)| chain.pair_mut(t, a).copy_from_slice(row));
+                    for (a, row) in row.chunks_exact(k).enumerate() {
+                        chain.pair_mut(t, a).copy_from_slice(row);
+                    }
                 }
             }
         }
@@ -232,13 +238,14 @@ impl Tagging {
         for (t, &tag) in truth.iter().enumerate() {
             let (unary, cost) = (chain.unary_mut(t), weight * cost(costs, tag));
             let at_truth = unary[tag as usize];
-            unary.iter_mut().for_each(|u| *u += cost);
+            for u in &mut *unary {
+                *u += cost;
+            }
             unary[tag as usize] = at_truth;
         }
     }
 }
 
-#[inline(always)]
 fn add(to: &mut [f64], x: &[f64]) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to += x);
 }
@@ -375,10 +382,7 @@ impl Task for Tagging {
         self.loss.is_a_count().then_some(self)
     }
 
-    fn generative<'e>(
-        &self,
-        examples: &mut dyn Iterator<Item = (Sentence<'e>, &'e Vec<u32>, f64)>,
-    ) -> Option<Weights> {
+    fn generative<'e>(&self, examples: &mut dyn Iterator<Item = (Sentence<'e>, &'e Vec<u32>, f64)>) -> Option<Weights> {
         hmm::estimate(self, examples)
     }
 
