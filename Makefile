@@ -11,7 +11,7 @@ help: ## list the targets
 	@echo "make targets:"
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-9s %s\n' "$$name" "$$what"; done
 
-demo: ## build, then train, predict, evaluate and inspect on the bundled digits
+demo: ## build, then train, predict and evaluate on the bundled digits and sentences
 	@echo "building the program (the first time takes some minutes)"
 	cargo build --release --package maxmargin-cli
 	@demo/run
@@ -32,7 +32,7 @@ lint: ## format and clippy, warnings are errors
 bench: ## measure, and compare with others; ARGS="..." goes to bench/run
 	@bench/run $(ARGS)
 
-fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
+fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|tagging|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || \
 	{ echo "fuzzing needs nightly Rust and cargo-fuzz: rustup toolchain install nightly; cargo install cargo-fuzz"; exit 1; }
 	cargo +nightly fuzz run $(FUZZ_TARGET) -- -max_total_time=$(FUZZ_SECONDS)

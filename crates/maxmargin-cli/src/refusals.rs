@@ -66,6 +66,11 @@ pub(crate) fn check(args: &Args) -> Result<()> {
             "slack rescaling and quadratic slack search by the number of errors, which must all cost the same",
         ),
         (
+            is_hard && problem.rescaling != Some(Rescaling::Slack) && tag.tag_cost.iter().any(|(_, cost)| *cost == 0.0),
+            "--tag-cost",
+            "the hard margin with margin rescaling needs a positive cost for every error",
+        ),
+        (
             !is_tag && args.solver.solver == Some(SolverName::Mle),
             "--solver",
             "mle needs a generative model, which the task tag has",

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{Folder, PROGRAM};
 
-const COMMANDS: [&str; 5] = ["train", "predict", "evaluate", "inspect", "generate"];
+const COMMANDS: [&str; 6] = ["train", "predict", "evaluate", "inspect", "generate", "features"];
 
 /// Options in the README that belong to cargo.
 const OF_OTHERS: [&str; 4] = ["--path", "--release", "--example", "--open"];
@@ -113,9 +113,14 @@ fn patterns<'l>(lines: impl IntoIterator<Item = &'l str>) -> Vec<String> {
 #[test]
 fn the_commands_run_and_print_what_is_shown() {
     let folder = Folder::new();
-    fs::create_dir(folder.path("demo")).unwrap();
-    for name in ["digits.train.gz", "digits.test.gz"] {
-        fs::copy(root().join("demo").join(name), folder.path("demo").join(name)).unwrap();
+    for name in [
+        "demo/digits.train.gz",
+        "demo/digits.test.gz",
+        "testdata/treebank/english.train.pos",
+        "testdata/treebank/english.test.pos",
+    ] {
+        fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
+        fs::copy(root().join(name), folder.path(name)).unwrap();
     }
     // `maxmargin` in a shell is the program under test.
     let mut path = vec![Path::new(PROGRAM).parent().unwrap().to_path_buf()];
