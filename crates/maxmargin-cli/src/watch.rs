@@ -58,7 +58,7 @@ impl<'w> Watch<'w> {
         let weights = snapshot.weights();
         match measure(&weights) {
             Ok(loss) => {
-                self.looks.add(passes, loss, &weights);
+                self.looks.add(passes, loss, weights);
                 self.display.heldout(loss);
                 Some(loss)
             }

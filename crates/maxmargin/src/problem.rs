@@ -519,6 +519,9 @@ impl<'a, T: Task> Problem<'a, T> {
         loop {
             let term = LossTerm { truth, weight: lambda * scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
+            if scratch.trial == *truth {
+                return Ok(1.0 - lambda);
+            }
             let loss = scale * self.task.loss(truth, &scratch.trial);
             let margin = self.task.margin(w, x, truth, &scratch.trial)?;
             if lambda * loss <= margin {

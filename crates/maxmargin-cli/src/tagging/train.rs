@@ -82,7 +82,10 @@ fn task(args: &Args, vocabulary: &Vocabulary) -> Result<Tagging> {
         TagLoss::ZeroOne
     } else {
         let mut costs = vec![1.0; names.len()];
-        for (tag, cost) in &options.tag_cost {
+        for (i, (tag, cost)) in options.tag_cost.iter().enumerate() {
+            if options.tag_cost[..i].iter().any(|(before, _)| before == tag) {
+                return Err(Failure::Usage(format!("--tag-cost: tag '{tag}' has two costs")));
+            }
             let at = names.iter().position(|name| name == tag).ok_or_else(|| unknown("tag-cost", tag))?;
             costs[at] = *cost;
         }

@@ -65,6 +65,9 @@ const LOOK_AT: f64 = 2.0;
 /// An output is taken in where it would close more than this share of the target gap, were all examples alike.
 const WORTH_TAKING: f64 = 0.1;
 
+/// A cached pass that closes less than this share of the target gap gains nothing, however little it takes.
+const NOTHING: f64 = 1e-4;
+
 /// So many passes that do not raise the dual by more than rounding would.
 const STALLED_PASSES: u32 = 20;
 
@@ -241,7 +244,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         for _ in 0..self.solver.cached_passes {
             let last = self.cached_pass(course)?;
             tally.add(last.rise, last.work);
-            if last.rate() <= tally.rate() {
+            if last.rate() <= tally.rate() || last.rise <= NOTHING * course.target() {
                 break;
             }
         }

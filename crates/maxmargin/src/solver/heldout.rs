@@ -1,5 +1,7 @@
 //! Held-out examples: the loss on them as training goes, and the weights that did best.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -79,10 +81,10 @@ impl Looks {
     }
 
     /// Takes note of a look, after that many passes.
-    pub fn add(&mut self, passes: f64, loss: f64, weights: &Weights) {
+    pub fn add(&mut self, passes: f64, loss: f64, weights: Cow<'_, Weights>) {
         (self.passes, self.last) = (passes, Some(loss));
         if self.best.as_ref().is_none_or(|best| loss < best.loss) {
-            self.best = Some(Best { loss, weights: weights.clone() });
+            self.best = Some(Best { loss, weights: weights.into_owned() });
         }
     }
 

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::features::{Accumulate, Collect};
+use crate::features::{Accumulate, Lookup, ScoreIn};
 use crate::problem::{OracleScratch, Penalty, Problem, Term};
 use crate::solver::random::Random;
 use crate::solver::state::{Reader, Writer, check, check_weights, is_sound};
@@ -24,7 +24,6 @@ use crate::weights::Weights;
 struct Held<Y> {
     y: Y,
     term: Term,
-    norm2: f64,
     alpha: f64,
     idle: u32,
 }
@@ -47,7 +46,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     values: Vec<f64>,
     outputs: Vec<T::Output>,
     scratch: OracleScratch<T>,
-    collect: Collect,
+    /// The step that is taken.
+    direction: Lookup,
 }
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
@@ -61,7 +61,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             values: Vec::new(),
             outputs: Vec::new(),
             scratch: OracleScratch::default(),
-            collect: Collect::default(),
+            direction: Lookup::default(),
         }
     }
 
@@ -79,10 +79,10 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         self.cuts = reader.take()?;
         check(self.cuts.len() == problem.len(), "cuts")?;
         for (i, own) in self.cuts.iter().enumerate() {
-            for Held { y, term, norm2, alpha, .. } in own {
+            for Held { y, term, alpha, .. } in own {
                 check(problem.task().check(problem.input(i), y).is_ok(), "outputs")?;
                 check(*term == problem.term(problem.task().loss(problem.truth(i), y)), "terms")?;
-                check(is_sound(*norm2) && is_sound(*alpha) && *alpha >= 0.0, "dual variables")?;
+                check(is_sound(*alpha) && *alpha >= 0.0, "dual variables")?;
             }
         }
         self.order = reader.take()?;
@@ -141,13 +141,10 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             return Ok(false);
         }
         let term = self.problem.term(self.problem.task().loss(self.problem.truth(i), &y));
-        self.collect.clear();
-        self.problem.emit(i, &y, term.factor, &mut self.collect)?;
-        let norm2 = self.collect.norm2();
         if self.cuts[i].is_empty() {
             self.order.push(i as u32);
         }
-        self.cuts[i].push(Held { y, term, norm2, alpha: 0.0, idle: 0 });
+        self.cuts[i].push(Held { y, term, alpha: 0.0, idle: 0 });
         Ok(true)
     }
 
@@ -165,6 +162,12 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     fn look(&mut self, i: usize) -> Result<()> {
         let own = &self.cuts[i];
         self.values.resize(own.len(), 0.0);
+        if self.problem.task().listed().is_none() {
+            for (value, cut) in self.values.iter_mut().zip(own) {
+                *value = self.problem.violation(i, &self.w, &cut.y)?;
+            }
+            return Ok(());
+        }
         self.outputs.clear();
         self.outputs.extend(own.iter().map(|cut| cut.y.clone()));
         self.problem.violations_of(i, &self.w, &self.outputs, &mut self.scratch, &mut self.values)
@@ -183,8 +186,8 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         const STEPS: usize = 10;
         let Limits { cap, ridge } = self.limits(i);
         let mut first = f64::INFINITY;
+        self.look(i)?;
         for step in 0..STEPS {
-            self.look(i)?;
             let h = self.values.iter().copied().fold(0.0, f64::max);
             let gap = self.gap_of(i, h);
             if step == 0 {
@@ -200,7 +203,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// One step between the cut (or unused cap) with the largest gradient and the one with the smallest that has
-    /// something to give. False where there is nothing to gain.
+    /// something to give; `values` follow. False where there is nothing to gain.
     fn pair_step(&mut self, i: usize, cap: f64, ridge: f64) -> Result<bool> {
         let own = &mut self.cuts[i];
         let sum: f64 = own.iter().map(|cut| cut.alpha).sum();
@@ -220,15 +223,20 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         if up == down || rise <= 1e-13 * (up_gradient.abs() + down_gradient.abs()) || rise.is_nan() {
             return Ok(false);
         }
-        self.collect.clear();
-        let mut curvature = 0.0;
-        if let (Some(j), Some(k)) = (up, down) {
-            self.problem.emit(i, &own[j].y, own[j].term.factor, &mut self.collect)?;
-            self.problem.emit(i, &own[k].y, -own[k].term.factor, &mut self.collect)?;
-            curvature += self.collect.norm2();
-        } else if let Some(j) = up.or(down) {
-            curvature += own[j].norm2 + ridge;
+        let Self { problem, direction, .. } = self;
+        direction.clear();
+        for (cut, sign) in [(up, 1.0), (down, -1.0)] {
+            if let Some(j) = cut {
+                problem.emit(i, &own[j].y, sign * own[j].term.factor, direction)?;
+            }
         }
+        let along = |cut: &Held<T::Output>| {
+            let mut inner = ScoreIn { lookup: direction, total: 0.0 };
+            problem.emit(i, &cut.y, cut.term.factor, &mut inner)?;
+            Ok(inner.total)
+        };
+        let ends = |cut: Option<usize>| cut.map_or(Ok(0.0), |j| along(&own[j]));
+        let curvature = ends(up)? - ends(down)? + if up.is_some() && down.is_some() { 0.0 } else { ridge };
         let available = down.map_or(cap - sum, |k| own[k].alpha);
         let step = (rise / curvature).min(available);
         if !(step > 0.0 && step.is_finite()) {
@@ -240,8 +248,11 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
                 let left = own[j].alpha + sign * step;
                 own[j].alpha = if sign < 0.0 && step == available { 0.0 } else { left };
                 let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
-                self.problem.emit(i, &own[j].y, sign * step * own[j].term.factor, &mut sink)?;
+                problem.emit(i, &own[j].y, sign * step * own[j].term.factor, &mut sink)?;
             }
+        }
+        for (cut, value) in own.iter().zip(&mut self.values) {
+            *value -= step * along(cut)?;
         }
         Ok(true)
     }
