@@ -385,7 +385,7 @@ fn bias(text: &str) -> Result<f32, String> {
     }
 }
 
-pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1".to_owned())
 }
 

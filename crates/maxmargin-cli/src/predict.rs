@@ -12,7 +12,7 @@ use maxmargin::model::{Model, Predictor, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
 
 use crate::failure::{Failure, Result, note};
-use crate::options::{at_least_one, threads};
+use crate::options::threads;
 use crate::text::{count, counted};
 use crate::{paths, tagging};
 
@@ -31,8 +31,8 @@ pub(crate) struct Args {
     /// score of a sentence in a line before it
     #[arg(long)]
     pub(crate) scores: bool,
-    /// The N best sequences of tags of each sentence (tag)
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    /// The N best sequences of tags of each sentence, at most 10000 (tag)
+    #[arg(long, value_name = "N", value_parser = n_best)]
     pub(crate) n_best: Option<usize>,
     /// Write after each tag by how much the best sequence without it scores less: how sure it is (tag)
     #[arg(long, conflicts_with = "n_best")]
@@ -43,6 +43,12 @@ pub(crate) struct Args {
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
+}
+
+/// Each state keeps so many ways.
+fn n_best(text: &str) -> std::result::Result<usize, String> {
+    const MOST: usize = 10_000;
+    text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or_else(|| format!("must be from 1 to {MOST}"))
 }
 
 const EXAMPLES: &str = "\

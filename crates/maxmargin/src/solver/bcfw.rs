@@ -271,6 +271,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             None
         };
         let primal = exact.map(|at| self.exact_pass(&at, course)).transpose()?;
+        if primal.is_some() {
+            self.dual.discount_mean();
+        }
         self.visits.begin_pass();
         Ok(primal)
     }
@@ -301,7 +304,6 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         for (i, y) in standing.met {
             dual.add(i, y)?;
         }
-        dual.discount_mean();
         self.position.certified = true;
         Ok(standing.primal)
     }

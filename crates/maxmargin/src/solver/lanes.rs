@@ -13,8 +13,8 @@ use crate::task::Task;
 const WORK_SIDE_BY_SIDE: f64 = 8192.0;
 
 /// The same where outputs are too many to list: each oracle is work enough for a thread, and what is missed by asking more of
-/// them at an old w is much in the first passes. On the English Web Treebank 8 reach in 4 passes what 32 reach in 6, and 1
-/// gains little more.
+/// them at an old w is much in the first passes. Four passes over the English Web Treebank raise the dual to 1108 with one at
+/// a time, to 1093 with 8, to 1027 with 32, to 925 with 64.
 const DEAR_SIDE_BY_SIDE: usize = 8;
 
 /// A round reports after the work of so many looks, in the middle of a pass if need be.
