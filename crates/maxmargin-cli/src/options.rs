@@ -197,23 +197,15 @@ pub(crate) enum SchemeName {
     Bioes,
 }
 
-/// Where the features of tagged sentences come from.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tagging")]
-pub(crate) struct SentenceOptions {
+pub(crate) struct TagOptions {
     /// How sentences are written [default: columns]
     #[arg(long, value_name = "F")]
     pub(crate) format: Option<FormatName>,
     /// Features of the columns, in CRF++'s template language [default: a built-in set]
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Tagging")]
-pub(crate) struct TagOptions {
-    #[command(flatten)]
-    pub(crate) sentences: SentenceOptions,
     /// Leave out features that fewer tokens than this have [default: 1]
     #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) min_count: Option<u32>,
@@ -240,8 +232,8 @@ pub(crate) struct SolverOptions {
     /// Number of groups of group-slack
     #[arg(long, value_name = "P", value_parser = at_least_one)]
     pub(crate) groups: Option<usize>,
-    /// Outputs kept per example to build cuts from, or `off` (one-slack, group-slack) [default: off for these tasks,
-    /// whose oracle is as fast as a cache]
+    /// Outputs kept per example to build cuts from, or `off` (one-slack, group-slack) [default: off for classes, whose
+    /// oracle is as fast as a cache; 10 for tags]
     #[arg(long, value_name = "F", value_parser = cache)]
     pub(crate) cache: Option<u16>,
     /// Search between the best point and the QP's (one-slack, group-slack) [default: on]
@@ -271,7 +263,7 @@ pub(crate) struct SolverOptions {
 #[command(next_help_heading = "Stopping")]
 pub(crate) struct StoppingOptions {
     /// Stop when the duality gap is at most C*E (--penalty hard: E times the objective) [default: 0.01 times the
-    /// largest loss]
+    /// largest loss; tag: the mean of the sentences' largest losses]
     #[arg(short, long, value_name = "E", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) epsilon: Option<f64>,
     /// Stop when the gap is at most R times the objective, instead
@@ -372,8 +364,8 @@ fn count_from_one(text: &str) -> Result<u32, String> {
 fn tag_cost(text: &str) -> Result<(String, f64), String> {
     let (tag, cost) = text.rsplit_once('=').filter(|(tag, _)| !tag.is_empty()).ok_or("must be TAG=W")?;
     match cost.parse::<f64>() {
-        Ok(cost) if cost >= 0.0 && cost.is_finite() => Ok((tag.to_owned(), cost)),
-        _ => Err(format!("the cost '{cost}' must be a number from 0")),
+        Ok(cost) if (0.0..=1e9).contains(&cost) => Ok((tag.to_owned(), cost)),
+        _ => Err(format!("the cost '{cost}' must be a number from 0 to 1e9")),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Examples, with or without labels, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "INPUT_FILE")]
     input: PathBuf,
-    /// Where to write the labels, one a line [default: standard output]
+    /// Where to write the labels, one a line; for columns the lines with their tags [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for tags the

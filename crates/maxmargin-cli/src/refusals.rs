@@ -16,17 +16,13 @@ fn refuse(rules: &[Rule], hint: &str) -> Result<()> {
     }
 }
 
-/// Refuses options that do not go together.
-pub(crate) fn check(args: &Args) -> Result<()> {
-    let (problem, validation) = (&args.problem, &args.validation);
-    let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
-    let is_matrix = problem.loss == Some(LossName::Matrix);
-    let is_balanced = problem.class_weight.contains(&ClassWeight::Balanced);
-    let no_c = "the hard margin has no slack to weigh";
+/// Refuses options of tags elsewhere, and others of tags.
+fn check_tags(args: &Args) -> Result<()> {
+    let (problem, is_hard) = (&args.problem, args.problem.penalty == Some(Penalty::Hard));
     let (tag, is_tag) = (&args.tag, args.task == Task::Tag);
     let of_classes = "belongs to the tasks binary and multiclass";
     let of_tags = "belongs to the task tag";
-    let is_columns = tag.sentences.format.is_none_or(|format| format == FormatName::Columns);
+    let is_columns = tag.format.is_none_or(|format| format == FormatName::Columns);
     let rules = [
         (is_tag && problem.positive.is_some(), "--positive", "belongs to the task binary"),
         (is_tag && problem.bias.is_some(), "--bias", of_classes),
@@ -42,15 +38,15 @@ pub(crate) fn check(args: &Args) -> Result<()> {
             "the task tag has the losses hamming and zero-one",
         ),
         (!is_tag && problem.loss == Some(LossName::Hamming), "--loss", "hamming belongs to the task tag"),
-        (!is_tag && tag.sentences.format.is_some(), "--format", of_tags),
-        (!is_tag && tag.sentences.template.is_some(), "--template", of_tags),
+        (!is_tag && tag.format.is_some(), "--format", of_tags),
+        (!is_tag && tag.template.is_some(), "--template", of_tags),
         (!is_tag && tag.min_count.is_some(), "--min-count", of_tags),
         (!is_tag && tag.order.is_some(), "--order", of_tags),
         (!is_tag && !tag.forbid.is_empty(), "--forbid", of_tags),
         (!is_tag && tag.scheme.is_some(), "--scheme", of_tags),
         (!is_tag && !tag.tag_cost.is_empty(), "--tag-cost", of_tags),
         (
-            tag.sentences.template.is_some() && !is_columns,
+            tag.template.is_some() && !is_columns,
             "--template",
             "makes features of columns; this format lists the features itself",
         ),
@@ -75,6 +71,19 @@ pub(crate) fn check(args: &Args) -> Result<()> {
             "--solver",
             "mle needs a generative model, which the task tag has",
         ),
+    ];
+    refuse(&rules, "")
+}
+
+/// Refuses options that do not go together.
+pub(crate) fn check(args: &Args) -> Result<()> {
+    check_tags(args)?;
+    let (problem, validation) = (&args.problem, &args.validation);
+    let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
+    let is_matrix = problem.loss == Some(LossName::Matrix);
+    let is_balanced = problem.class_weight.contains(&ClassWeight::Balanced);
+    let no_c = "the hard margin has no slack to weigh";
+    let rules = [
         (problem.c.is_some() && is_hard, "--c", no_c),
         (problem.c_per_example.is_some() && is_hard, "--c-per-example", no_c),
         (problem.c_path.is_some() && is_hard, "--c-path", no_c),

@@ -285,6 +285,7 @@ pub(crate) fn passes(passes: f64) -> String {
 fn status(status: Status, certificate: Certificate) -> &'static str {
     match status {
         Status::MaxPasses if certificate == Certificate::None => "has made its passes",
+        Status::Converged if certificate == Certificate::None => "done",
         Status::Converged => "converged",
         Status::MaxPasses => "stopped by --max-passes before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",

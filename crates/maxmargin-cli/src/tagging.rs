@@ -7,29 +7,30 @@ pub(crate) mod predict;
 pub(crate) mod train;
 
 use std::io::Read;
+use std::path::Path;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::tagging::{Features, Format, Sequences, Template};
 use maxmargin::tasks::tagging::Sentence;
 
 use crate::failure::Result;
-use crate::options::{FormatName, SentenceOptions};
+use crate::options::FormatName;
 
 /// Sentences at most in the hands of all threads: so many tokens.
 const BATCH: usize = 1 << 16;
 
-/// The format that the options name, with its template.
-fn format(options: &SentenceOptions) -> Result<Format> {
-    Ok(match options.format {
+/// The format of that name, with its template.
+fn format(name: Option<FormatName>, template: Option<&Path>) -> Result<Format> {
+    Ok(match name {
         Some(FormatName::Svmhmm) => Format::SvmHmm,
         Some(FormatName::Crfsuite) => Format::CrfSuite,
-        Some(FormatName::Columns) | None => Format::Columns(columns(options)?),
+        Some(FormatName::Columns) | None => Format::Columns(columns(template)?),
     })
 }
 
 /// Where the features of columns come from.
-fn columns(options: &SentenceOptions) -> Result<Features> {
-    let Some(path) = &options.template else { return Ok(Features::BuiltIn) };
+fn columns(template: Option<&Path>) -> Result<Features> {
+    let Some(path) = template else { return Ok(Features::BuiltIn) };
     let mut text = Vec::new();
     let mut input = Input::open(path)?;
     input.read_to_end(&mut text).map_err(|e| maxmargin::Error::io(path, e))?;

@@ -246,7 +246,7 @@ fn check_files(args: &Args) -> Result<()> {
     let sources = [
         ("the training file", Some(args.input.as_path())),
         ("the cost matrix", args.problem.cost_matrix.as_deref()),
-        ("the template", args.tag.sentences.template.as_deref()),
+        ("the template", args.tag.template.as_deref()),
         ("the held-out file", args.validation.heldout.as_deref()),
     ];
     let start = ("the model to start from", args.solver.warm_start.as_deref());

@@ -8,8 +8,7 @@ use maxmargin::data::output::Output;
 use maxmargin::data::tagging::write_features;
 
 use super::columns;
-use crate::failure::{Failure, Result};
-use crate::options::{FormatName, SentenceOptions};
+use crate::failure::Result;
 use crate::paths;
 
 #[derive(Debug, clap::Args)]
@@ -18,8 +17,9 @@ pub(crate) struct Args {
     /// Sentences in columns, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    #[command(flatten)]
-    sentences: SentenceOptions,
+    /// The features, in CRF++'s template language [default: a built-in set]
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
     /// Where to write the features [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -31,16 +31,13 @@ Examples:
   maxmargin features news.iob --template ner.template -o news.crfsuite";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.sentences.format.is_some_and(|format| format != FormatName::Columns) {
-        return Err(Failure::Usage("--format: only columns have features to be made; others list them".to_owned()));
-    }
-    let features = columns(&args.sentences)?;
+    let features = columns(args.template.as_deref())?;
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(io::stdout().lock());
         write_features(Input::open(&args.input)?, &features, &mut out, "standard output")?;
         return out.flush().map_err(|e| maxmargin::Error::io("standard output", e).into());
     };
-    let sources = [("the input", Some(args.input.as_path())), ("the template", args.sentences.template.as_deref())];
+    let sources = [("the input", Some(args.input.as_path())), ("the template", args.template.as_deref())];
     paths::refuse_overwriting("--output", path, &sources)?;
     let mut output = Output::create(path)?;
     write_features(Input::open(&args.input)?, &features, &mut output, &path.display().to_string())?;

@@ -39,6 +39,7 @@ pub(crate) fn write_all(
     let (mut text, mut is_first, mut unknown) = (Vec::new(), true, 0);
     while let Some(batch) = stream.next_batch(BATCH)? {
         unknown += batch.sequences.unseen.tags;
+        check_n_best(args, &source, &batch, model.vocabulary.tags.len())?;
         let answers = answers(args, &predictor, &batch, pool);
         if let Some(s) = answers.iter().position(|answer| answer.best.is_empty()) {
             let line = batch.sequences.line(batch.sequences.sentence(s).start);
@@ -63,6 +64,21 @@ pub(crate) fn write_all(
         ));
     }
     Ok(())
+}
+
+/// States the need of --n-best before taking it: each tag of each token keeps so many ways.
+fn check_n_best(args: &Args, source: &str, batch: &Batch, tags: usize) -> Result<()> {
+    const MOST: usize = 1 << 27;
+    let (sequences, n) = (&batch.sequences, args.n_best.unwrap_or(1));
+    let is_long = |s: &usize| sequences.sentence(*s).len().saturating_mul(tags).saturating_mul(n) > MOST;
+    match (0..sequences.len()).find(is_long).filter(|_| n > 1) {
+        Some(s) => {
+            let (line, len) = (sequences.line(sequences.sentence(s).start), sequences.sentence(s).len());
+            let what = format!("--n-best {n} is too many for a sentence of {len} tokens with {tags} tags");
+            Err(Failure::Data(format!("{source}:{line}: {what}; take fewer")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Tags all sentences of a batch, in order.

@@ -21,7 +21,7 @@ use crate::training::Examples;
 pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
-    let format = format(&args.tag.sentences)?;
+    let format = format(args.tag.format, args.tag.template.as_deref())?;
     let (data, vocabulary) = read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?;
     let task = task(args, &vocabulary)?;
     check_memory(args, &task)?;

@@ -125,11 +125,21 @@ struct Position {
     last_estimate: f64,
     /// Sweeps that neither added a cut nor lowered the gap.
     stalled: u32,
+    /// Has there been an exact pass since w last changed?
+    certified: bool,
 }
 
 impl Default for Position {
     fn default() -> Self {
-        Self { next: 0, added: 0, waiting: 0, estimate: 0.0, last_estimate: f64::INFINITY, stalled: 0 }
+        Self {
+            next: 0,
+            added: 0,
+            waiting: 0,
+            estimate: 0.0,
+            last_estimate: f64::INFINITY,
+            stalled: 0,
+            certified: false,
+        }
     }
 }
 
@@ -168,7 +178,7 @@ impl<T: Task> Run<'_, '_, T> {
         let mut last = course.begin(self);
         loop {
             if let ControlFlow::Break(status) = last {
-                if self.position.next > 0 {
+                if status != Status::Converged && !self.position.certified {
                     // The best so far may be from long ago.
                     self.offer(course)?;
                 }
@@ -190,7 +200,8 @@ impl<T: Task> Run<'_, '_, T> {
         let tolerance = self.tolerance(course);
         let Self { problem, pool, solver, dual, .. } = self;
         let worth = WORTH_ADDING * course.target() / problem.formulation().c;
-        let Position { next, added, waiting, estimate, .. } = &mut self.position;
+        let Position { next, added, waiting, estimate, certified, .. } = &mut self.position;
+        *certified = false;
         let first = *next;
         while *next < problem.len() {
             let asked = *next..problem.len().min(next.saturating_add(solver.side_by_side()));
@@ -200,7 +211,7 @@ impl<T: Task> Run<'_, '_, T> {
             for (i, answer) in asked.zip(answers) {
                 *estimate += dual.gap_at(i, answer.h)?;
                 let Some(y) = answer.y else { continue };
-                if dual.add(i, y)? {
+                if dual.add(i, y) {
                     *added += 1;
                     *waiting += 1;
                     if solver.update == Update::OwnCuts {
@@ -236,6 +247,7 @@ impl<T: Task> Run<'_, '_, T> {
             return Ok(None);
         }
         let primal = self.offer(course)?;
+        self.position.certified = true;
         self.position.stalled = if added == 0 && course.gap() >= before { stalled.saturating_add(1) } else { 0 };
         course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS;
         Ok(Some(primal))
@@ -273,7 +285,7 @@ fn start<T: Task>(
     let mut scratch = OracleScratch::default();
     for i in 0..problem.len() {
         if problem.oracle(i, start, &mut scratch)? > 0.0 && problem.weight(i) > 0.0 {
-            dual.add(i, scratch.y.clone())?;
+            dual.add(i, scratch.y.clone());
         }
     }
     course.so_far.oracle_calls += problem.len() as u64;

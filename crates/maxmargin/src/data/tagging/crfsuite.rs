@@ -30,6 +30,9 @@ pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, 
                 return Err("tag missing at the start of the line (TAG<TAB>ATTRIBUTE<TAB>...)".to_owned());
             }
             [] => out.token(None)?,
+            tag if memchr::memchr(b' ', tag).is_some() => {
+                return Err(format!("tag {} contains a blank (tag and attributes are separated by tabs)", shown(tag)));
+            }
             tag => out.token(Some(tag))?,
         }
         out.sink.begin_token(&name);

@@ -10,7 +10,7 @@ use crate::data::tagging::rows::Sink;
 use crate::error::{Error, Result};
 
 /// The largest distance of a row that a macro may name.
-const FARTHEST: i64 = 1000;
+const FARTHEST: u64 = 1000;
 
 /// What features tokens have, in CRF++'s template language.
 ///
@@ -103,6 +103,10 @@ impl Template {
                 lines.push(Line { number, of, pieces });
             }
         }
+        if lines.is_empty() {
+            let what = "no features: at least one line such as U00:%x[0,0] is needed".to_owned();
+            return Err(Error::Parse { name: name.to_owned(), line: 1, what });
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         Ok(Self { name: name.to_owned(), text, lines })
     }
@@ -180,7 +184,7 @@ fn pieces(line: &str) -> std::result::Result<Vec<Piece>, String> {
             return Err(bad());
         }
         let row: i64 = row.parse().unwrap_or(i64::MAX);
-        if row.abs() > FARTHEST {
+        if row.unsigned_abs() > FARTHEST {
             return Err(format!(
                 "{}: the row may be {FARTHEST} tokens away at most",
                 shown(format!("%{text}").as_bytes())
@@ -209,6 +213,8 @@ mod tests {
     fn errors_name_the_line() {
         let lines = "(a line starts with U for features of a token, B for those of a transition, or # for a comment)";
         assert_eq!(error(b"U\nX01:%x[0,0]"), format!("t:2: 'X01:%x[0,0]' {lines}"));
+        assert!(error(b"U0:%x[-9223372036854775808,0]").contains("1000 tokens away at most"));
+        assert!(error(b"# nothing\nB\n").contains("t:1: no features"));
         assert_eq!(error(b" U01"), format!("t:1: ' U01' {lines}"));
         assert_eq!(error(b"#\n\nU:%x[0,0"), "t:3: '%x[0,0' is not %x[row,column], as in %x[-1,0]");
         for text in

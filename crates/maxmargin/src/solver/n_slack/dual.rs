@@ -136,16 +136,16 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// Adds a cut with weight zero; false where the example has it already.
-    pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<bool> {
+    pub(super) fn add(&mut self, i: usize, y: T::Output) -> bool {
         if self.cuts[i].iter().any(|cut| cut.y == y) {
-            return Ok(false);
+            return false;
         }
         let term = self.problem.term(self.problem.task().loss(self.problem.truth(i), &y));
         if self.cuts[i].is_empty() {
             self.order.push(i as u32);
         }
         self.cuts[i].push(Held { y, term, alpha: 0.0, idle: 0 });
-        Ok(true)
+        true
     }
 
     /// Example i's share of the gap at w, where its H is `h`:
