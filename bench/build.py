@@ -5,7 +5,7 @@ import sys
 
 from measure import ROOT, TARGET, relative, run, say
 
-PEERS = ["liblinear-official", "scikit-learn"]
+PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite"]
 PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 

@@ -1,10 +1,12 @@
 """The comparisons, one function each. The goals are those of the project's issues."""
 
 import build
+from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from inputs import A9A, COVERTYPE, nonzeros
 from measure import PROGRAM, best, say
-from solvers import compare_threads, fast_threads, memory, one_slack
+from solvers import compare_threads, fast_threads, memory, one_slack, tag_memory
+from tagging import tag_ocr, tag_thja04
 
 # The setting of Joachims, Finley, Yu 2009 for covertype.
 LOSS, C, EPSILON = 100, 1e7, 0.1
@@ -179,4 +181,11 @@ COMPARISONS = {
     "memory": memory,
     "reader": reader,
     "whole-program": whole_program,
+    "tag-accuracy": tag_accuracy,
+    "tag-seconds": tag_seconds,
+    "tag-pass": tag_pass,
+    "tag-predict": tag_predict,
+    "tag-thja04": tag_thja04,
+    "tag-ocr": tag_ocr,
+    "tag-memory": tag_memory,
 }

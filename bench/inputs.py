@@ -15,6 +15,10 @@ COVERTYPE = "multiclass/covertype.train"
 LETTER = "multiclass/letter.train"
 USPS = "multiclass/usps.train"
 NEWSGROUPS = "taxonomy/newsgroups.train"
+EWT_XPOS = "tag/ewt_xpos"
+EWT_UPOS = "tag/ewt_upos"
+SPANISH = "tag/spanish_ner"
+OCR = "tag/ocr"
 
 QUICK_DIVISOR = 16
 GENERATED_EXAMPLES = 400_000
@@ -44,18 +48,18 @@ class Inputs:
     def unpacked(self, name):
         """All of it, as plain text."""
         packed = self.packed(name)
-        return self._make(Path(name).name, lambda out: shutil.copyfileobj(gzip.open(packed), out, 1 << 20))
+        return self.make(Path(name).name, lambda out: shutil.copyfileobj(gzip.open(packed), out, 1 << 20))
 
     def plain(self, name, divisor=1):
         """The first n / divisor lines, as plain text."""
         whole = self.unpacked(name)
         divisor *= QUICK_DIVISOR if self.quick else 1
-        return whole if divisor == 1 else self._make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
+        return whole if divisor == 1 else self.make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
 
     def one_against_rest(self, name, positive):
         """What `plain` gives with labels +1 and -1, for programs that cannot choose a class themselves."""
         plain = self.plain(name)
-        return self._make(f"{plain.name}.class{positive}", lambda out: copy_signed(plain, positive.encode(), out))
+        return self.make(f"{plain.name}.class{positive}", lambda out: copy_signed(plain, positive.encode(), out))
 
     def zstd(self, name):
         """The plain text compressed with zstd, or None where that program is missing."""
@@ -71,7 +75,7 @@ class Inputs:
         if not self.quick:
             return self.packed(name)
         plain = self.plain(name)
-        return self._make(f"{plain.name}.gz", lambda out: out.write(gzip.compress(plain.read_bytes())))
+        return self.make(f"{plain.name}.gz", lambda out: out.write(gzip.compress(plain.read_bytes())))
 
     def generated(self, command):
         """A problem whose pass takes over 100 ms, made by `command`, which runs the program."""
@@ -81,7 +85,16 @@ class Inputs:
         command(PROGRAM, "generate", "multiclass", *sizes, "-o", path)
         return path
 
-    def _make(self, name, write):
+    def crfsuite(self, name, command):
+        """The built-in features of the sentences that `plain` gives, in CRFsuite's format, made by `command`, which runs the program."""
+        plain = self.plain(name)
+        path = plain.with_name(f"{plain.name}.crfsuite")
+        if path not in self.made:
+            command(PROGRAM, "features", plain, "-o", path)
+            self.made.add(path)
+        return path
+
+    def make(self, name, write):
         """The file of that name in the build folder, written once a run: an older one may come from other data."""
         path = self.folder / name
         if path not in self.made:
@@ -103,6 +116,23 @@ def copy_signed(path, positive, out):
     with path.open("rb") as lines:
         for label, space, features in (line.partition(b" ") for line in lines):
             out.write((b"+1" if label == positive else b"-1") + space + features)
+
+
+def blocks(path):
+    """The sentences of a file that has an empty line after each, without it."""
+    return path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+
+
+def tokens(path):
+    """Number of lines that are not empty."""
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())
+
+
+def attributes(path):
+    """Number of attributes of a file in CRFsuite's format."""
+    with path.open("rb") as text:
+        return sum(block.count(b"\t") for block in iter(lambda: text.read(1 << 20), b""))
 
 
 def nonzeros(path):

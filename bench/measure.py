@@ -160,10 +160,14 @@ class Bench:
         finished = self.command(PROGRAM, "train", task, data, "-m", model, *options, "--threads", threads, "--json", "--quiet")
         trained = Trained(finished, model)
         say(
-            f"   {Path(data).name} {' '.join(map(str, options))} --threads {threads}: {trained['status']}, {trained['rounds']} rounds, "
+            f"   {Path(data).name} {' '.join(map(relative, options))} --threads {threads}: {trained['status']}, {trained['rounds']} rounds, "
             f"{trained['passes']:g} passes, {trained.seconds:.2f} s training, {trained.cpu:.2f} s CPU in all"
         )
         return trained
+
+    def evaluate(self, model, data):
+        """What `evaluate` says, by key."""
+        return self.command(PROGRAM, "evaluate", model, data, "--json").json()
 
 
 def best(runs):

@@ -2,8 +2,8 @@
 
 import filecmp
 
-from inputs import A9A, COVERTYPE, NEWSGROUPS, RCV1, nonzeros
-from measure import best
+from inputs import A9A, COVERTYPE, EWT_XPOS, NEWSGROUPS, RCV1, attributes, nonzeros
+from measure import CORES, best
 
 # (task, data, options)
 LARGE = {
@@ -59,6 +59,18 @@ def memory(bench):
         bench.outcome.at_most(f"{name}, {task}: peak memory (2.5 times the data + the weights)", peak, 2.5 * data_mb + weights_mb, " MB", digits=1)
         table.append([name, run["solver"], f"{data_mb:.1f}", f"{weights_mb:.1f}", f"{peak:.1f}", f"{(peak - weights_mb) / data_mb:.2f}"])
     bench.outcome.table("", ["data", "solver", "data MB", "weights MB", "peak MB", "without the weights, times the data"], table)
+
+
+def tag_memory(bench):
+    """one-slack with millions of weights: peak memory of ten passes over the English Web Treebank, xpos"""
+    data = bench.inputs.crfsuite(f"{EWT_XPOS}.train", bench.command)
+    data_mb = 8 * attributes(data) / 1e6
+    for threads in sorted({1, CORES}):
+        run = bench.train("tag", data, "--format", "crfsuite", "--solver", "one-slack", "--max-passes", 10, threads=threads)
+        weights = run["dimension"] / 1e6
+        what = f"{weights:.1f} million weights, threads {threads}: peak memory (1500 MB + the data at 8 bytes an attribute)"
+        bench.outcome.at_most(what, run["peak_rss_mb"], 1500 + data_mb, " MB", digits=0)
+        bench.outcome.state(f"the same, threads {threads}", f"{run['working_set']} cuts, {run['rounds']} rounds, {run.seconds:.1f} s training")
 
 
 def one_slack(bench):

@@ -134,7 +134,7 @@ fn options_that_have_no_effect_are_refused() {
     }
     folder.run("train multiclass m.dat -m t.mm --loss hamming").bad(2, &["--loss: hamming belongs to the task tag"]);
     folder.run("train binary b.dat -m t.mm --solver mle").bad(2, &["--solver: mle"]);
-    folder.run("features t.pos --format crfsuite").bad(2, &["--format: "]);
+    folder.run("features t.pos --format crfsuite").bad(2, &["unexpected argument '--format'"]);
     folder.run("generate tag --examples 3 --classes 3").bad(2, &["--classes: "]);
     folder.run("generate binary --examples 3 --tags 3").bad(2, &["--tags: belongs to the task tag"]);
     folder.run("generate tag --examples 3 --noise 2").bad(2, &["--noise: "]);
@@ -151,7 +151,7 @@ fn models_of_other_tasks_and_data_are_refused() {
         let flag = format!("{}: belongs to models of tags", option.split(' ').next().unwrap());
         folder.run(&format!("predict m.mm m.dat {option}")).bad(2, &[&flag]);
     }
-    folder.run("predict t.mm t.pos --n-best 0").bad(2, &["must be a whole number from 1"]);
+    folder.run("predict t.mm t.pos --n-best 0").bad(2, &["must be from 1 to 10000"]);
     folder.run("predict t.mm t.pos --n-best 2 --margins").bad(2, &["cannot be used with"]);
     folder
         .run("train tag t.pos -m x.mm --warm-start m.mm")
