@@ -73,7 +73,7 @@ class Crfsuite:
             pipe = subprocess.PIPE
             self.process = subprocess.Popen([str(word) for word in self.command], cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
         line = json.dumps(request)
-        self.bench.note(f"echo '{line}' | {shown(self.command)}")
+        self.bench.note(f"echo '{line.replace(f'{ROOT}/', '')}' | {shown(self.command)}")
         date, load = datetime.date.today().isoformat(), os.getloadavg()[0]
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
