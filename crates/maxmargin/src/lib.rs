@@ -39,8 +39,8 @@
 //! }
 //! ```
 //!
-//! Most programs need what stands above: a task ([`Binary`](tasks::binary::Binary) or
-//! [`Multiclass`](tasks::multiclass::Multiclass)), a [`Problem`](problem::Problem) of it, and the solver
+//! Most programs need what stands above: a task ([`Binary`](tasks::binary::Binary),
+//! [`Multiclass`](tasks::multiclass::Multiclass) or [`Tagging`](tasks::tagging::Tagging)), a [`Problem`](problem::Problem) of it, and the solver
 //! [`CuttingPlane`](solver::cutting_plane::CuttingPlane). Beyond it:
 //!
 //! - the formulations, with their optimisation problems: [`problem`];
@@ -52,6 +52,7 @@
 //! - files: [`svmlight`](data::svmlight) reads examples, [`labels`](data::labels) makes classes of their labels,
 //!   [`Model`](model::Model) saves, loads and predicts, [`metrics`] counts; `examples/train_multiclass.rs` goes all the
 //!   way from a file to a saved model;
+//! - sentences: [`data::tagging`] reads them, [`Tagger`](model::Tagger) is their model, [`inference::chain`] the decoder;
 //! - the inner parts, for those who build solvers: [`qp`], [`cache`], [`features`], [`parallel`].
 //!
 //! The library never prints. Not converging is a [`Status`](solver::Status), not an error. Results do not depend on the

@@ -167,14 +167,6 @@ impl Saved {
         }
     }
 
-    /// The task.
-    pub fn task(&self) -> TaskKind {
-        match self {
-            Self::Classifier(model) => model.task,
-            Self::Tagger(_) => TaskKind::Tag,
-        }
-    }
-
     fn classifier(self) -> Result<Model> {
         match self {
             Self::Classifier(model) => Ok(*model),

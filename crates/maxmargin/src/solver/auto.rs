@@ -38,7 +38,8 @@ const HUGE: f64 = 1e4;
 /// The solver that should be fastest.
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
-/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw with linear slack, to n-slack with quadratic.
+/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw with
+/// linear slack, to n-slack with quadratic.
 pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {

@@ -248,7 +248,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         Ok(0.5 * dot(at.as_slice(), at.as_slice()) + slack)
     }
 
-    /// The mean of the points since it was restarted.
+    /// The mean of the points so far, those before the last exact pass discounted.
     pub(super) fn mean(&self) -> Weights {
         self.average.mean(&self.w)
     }
