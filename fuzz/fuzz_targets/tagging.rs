@@ -14,9 +14,10 @@ fn whole(data: &[u8], format: &Format, block: usize) -> Result<(Sequences, Vocab
 }
 
 fn streamed(data: &[u8], format: &Format, vocabulary: &Vocabulary) -> Vec<u32> {
-    let mut stream = Stream::in_pieces(Input::new("fuzz", data).expect("as before"), format, vocabulary, 64);
+    let mut stream = Stream::in_pieces(Input::new("fuzz", data).expect("as before"), format, vocabulary, (64, 16));
+    let pool = Pool::new(1).expect("one thread");
     let mut tags = Vec::new();
-    while let Some(batch) = stream.next_batch(3).expect("as before") {
+    while let Some(batch) = stream.next_batch(&pool).expect("as before") {
         assert!(batch.lines().count() >= batch.sequences.tags.len() || !matches!(format, Format::Columns(_)));
         tags.extend(batch.sequences.tags);
     }

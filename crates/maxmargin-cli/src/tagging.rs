@@ -16,9 +16,6 @@ use maxmargin::tasks::tagging::Sentence;
 use crate::failure::Result;
 use crate::options::FormatName;
 
-/// Sentences at most in the hands of all threads: so many tokens.
-const BATCH: usize = 1 << 16;
-
 /// The format of that name, with its template.
 fn format(name: Option<FormatName>, template: Option<&Path>) -> Result<Format> {
     Ok(match name {

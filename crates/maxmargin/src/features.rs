@@ -4,7 +4,8 @@
 //! width K. Coordinate j of that part stands at `base + j * K + k` of w, so the scores of one phi against
 //! all K slots are K contiguous numbers per feature.
 
-use crate::sparse::{SparseView, prefetch};
+use crate::memory::prefetch;
+use crate::sparse::SparseView;
 
 /// Where a family of parts lives in w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

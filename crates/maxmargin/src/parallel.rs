@@ -3,11 +3,15 @@
 //! Work is cut into parts that depend on the data alone, never on the number of threads, and results come
 //! back in the order of the parts: whoever reduces them in that order gets the same bits on every machine.
 
+mod crew;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+
+pub(crate) use crew::Crew;
 
 /// Some threads, ready to work.
 #[derive(Debug)]

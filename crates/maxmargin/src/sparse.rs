@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::memory::prefetch;
+
 /// A sparse vector that lives elsewhere: ascending indices and their values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SparseView<'a> {
@@ -132,20 +134,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Hints that `place` will be read soon.
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
-#[inline]
-pub fn prefetch<T>(place: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a hint reads nothing and never faults, and the address is that of a live reference.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
-}
-
-/// Other machines are not asked.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn prefetch<T>(_place: &T) {}
-
 /// Sparse rows, one after the other in memory (CSR).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparseMatrix {
@@ -232,6 +220,11 @@ impl SparseMatrix {
 
     /// Moves the rows of `other` behind the rows of this one.
     pub fn append(&mut self, mut other: Self) {
+        if self.rows() == 0 && self.indices.capacity() <= other.indices.len() {
+            other.columns = other.columns.max(self.columns);
+            *self = other;
+            return;
+        }
         let shift = self.indices.len();
         self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
         self.indices.append(&mut other.indices);

@@ -1,12 +1,28 @@
 //! The weight vector w, and the scores that it gives.
 
 use crate::features::Block;
+use crate::memory::{room, zeros};
 use crate::sparse::SparseView;
 
 /// The weights of a linear model, laid out by the task's blocks.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     dense: Vec<f64>,
+}
+
+impl Clone for Weights {
+    fn clone(&self) -> Self {
+        self.dense.iter().copied().collect()
+    }
+}
+
+impl FromIterator<f64> for Weights {
+    fn from_iter<I: IntoIterator<Item = f64>>(numbers: I) -> Self {
+        let numbers = numbers.into_iter();
+        let mut dense = room(numbers.size_hint().0);
+        dense.extend(numbers);
+        Self { dense }
+    }
 }
 
 impl From<Vec<f64>> for Weights {
@@ -24,7 +40,7 @@ impl From<Weights> for Vec<f64> {
 impl Weights {
     /// `d` zeros.
     pub fn zeros(d: usize) -> Self {
-        Self { dense: vec![0.0; d] }
+        Self { dense: zeros(d) }
     }
 
     /// The coordinates.

@@ -13,6 +13,8 @@ enum Scores {
     /// From -2 to 2: many ties, and no rounding.
     Integers,
     Reals,
+    /// Reals, and unary scores that outweigh the others: few ways are worth a look.
+    Steep,
 }
 
 /// A chain as plain tables, whose score is computed from the definition.
@@ -43,11 +45,14 @@ impl Tables {
             let mut one = || match scores {
                 _ if forbidden > 0 && draw.below(forbidden) == 0 => f64::NEG_INFINITY,
                 Scores::Integers => draw.below(5) as f64 - 2.0,
-                Scores::Reals => 3.0 * draw.signed(),
+                Scores::Reals | Scores::Steep => 3.0 * draw.signed(),
             };
             (0..labels).map(|_| one()).collect()
         };
-        let unary = (0..len).map(|_| row()).collect();
+        let mut unary: Vec<Vec<f64>> = (0..len).map(|_| row()).collect();
+        if scores == Scores::Steep {
+            unary.iter_mut().flatten().for_each(|score| *score *= 8.0);
+        }
         let mut table = || -> Vec<Vec<f64>> { (0..labels).map(|_| row()).collect() };
         let pair = match pairs {
             Pairs::Same => vec![table(); len],
@@ -141,7 +146,7 @@ fn small(seed: u64, rounds: usize, mut check: impl FnMut(&mut Draw, &Tables)) {
     let mut draw = Draw(seed);
     for _ in 0..rounds {
         for kind in KINDS {
-            for scores in [Scores::Integers, Scores::Reals] {
+            for scores in [Scores::Integers, Scores::Reals, Scores::Steep] {
                 for forbidden in [0, 6, 2] {
                     let size = (1 + draw.below(5), 1 + draw.below(6));
                     let tables = Tables::random(&mut draw, size, kind, scores, forbidden);
@@ -317,7 +322,7 @@ fn many_labels() {
     let mut draw = Draw(7);
     for labels in [7, 16, 25, 49, 130] {
         for (round, kind) in KINDS.into_iter().enumerate() {
-            let scores = if round % 2 == 0 { Scores::Integers } else { Scores::Reals };
+            let scores = [Scores::Integers, Scores::Reals, Scores::Steep][round % 3];
             let tables = Tables::random(&mut draw, (labels, 3), kind, scores, 10);
             let (mut chain, mut y, mut margins) = (tables.chain(), Vec::new(), Vec::new());
             let best = chain.best(&mut y);

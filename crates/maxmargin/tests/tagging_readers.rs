@@ -36,15 +36,11 @@ fn with(text: &[u8], format: &Format, vocabulary: &Vocabulary) -> Result<Sequenc
     read_with(input(text)?, format, vocabulary, &Pool::new(1).unwrap()).map_err(|e| e.to_string())
 }
 
-fn streamed(
-    text: &[u8],
-    format: &Format,
-    vocabulary: &Vocabulary,
-    (block, most): (usize, usize),
-) -> Result<Vec<Batch>, String> {
-    let mut stream = Stream::in_pieces(input(text)?, format, vocabulary, block);
+fn streamed(text: &[u8], format: &Format, vocabulary: &Vocabulary, cut: (usize, usize)) -> Result<Vec<Batch>, String> {
+    let mut stream = Stream::in_pieces(input(text)?, format, vocabulary, cut);
+    let pool = Pool::new(2).unwrap();
     let mut batches = Vec::new();
-    while let Some(batch) = stream.next_batch(most).map_err(|e| e.to_string())? {
+    while let Some(batch) = stream.next_batch(&pool).map_err(|e| e.to_string())? {
         batches.push(batch);
     }
     Ok(batches)
@@ -372,21 +368,22 @@ fn sentences_are_given_out_as_soon_as_they_are_complete() {
     // The first bytes are looked at one by one, to see whether they are packed.
     let pieces: Vec<&[u8]> = vec![b"\n", b"a T\n", b"b T\n", b"\n", b"c T\n", b"\n"];
     let (_, vocabulary) = train(b"a T\n", &BUILT_IN).unwrap();
+    let pool = Pool::new(1).unwrap();
     let given = std::sync::Arc::default();
     let slow = Slow { pieces: pieces.into_iter(), given: std::sync::Arc::clone(&given) };
     let mut stream = Stream::new(Input::new("pipe", slow).unwrap(), &BUILT_IN, &vocabulary);
     for (tokens, reads) in [(2, 4), (1, 6)] {
-        assert_eq!(stream.next_batch(1000).unwrap().unwrap().sequences.tags.len(), tokens);
+        assert_eq!(stream.next_batch(&pool).unwrap().unwrap().sequences.tags.len(), tokens);
         assert_eq!(given.load(std::sync::atomic::Ordering::Relaxed), reads);
     }
-    assert!(stream.next_batch(1000).unwrap().is_none());
+    assert!(stream.next_batch(&pool).unwrap().is_none());
     let (_, vocabulary) = train(b"N qid:1 1:1\n", &Format::SvmHmm).unwrap();
     let pieces: Vec<&[u8]> = vec![b"\n", b"qid:1 1:1\n", b"qid:1 2:1\n", b"N qid:2\n", b"? qid:1 1:1\n"];
     let slow = Slow { pieces: pieces.into_iter(), given: std::sync::Arc::default() };
     let mut stream = Stream::new(Input::new("pipe", slow).unwrap(), &Format::SvmHmm, &vocabulary);
-    assert_eq!(stream.next_batch(9).unwrap().unwrap().sequences.tags, [Sequences::UNSEEN; 2]);
-    assert_eq!(stream.next_batch(9).unwrap().unwrap().sequences.tags, [0]);
-    let message = stream.next_batch(9).unwrap_err().to_string();
+    assert_eq!(stream.next_batch(&pool).unwrap().unwrap().sequences.tags, [Sequences::UNSEEN; 2]);
+    assert_eq!(stream.next_batch(&pool).unwrap().unwrap().sequences.tags, [0]);
+    let message = stream.next_batch(&pool).unwrap_err().to_string();
     assert_eq!(message, "pipe:5: qid:1 comes back after another one (the tokens of a sentence stand together)");
 }
 

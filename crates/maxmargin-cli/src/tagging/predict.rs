@@ -12,7 +12,7 @@ use maxmargin::model::tagger::TagPredictor;
 use maxmargin::parallel::{Pool, ranges};
 use maxmargin::tasks::tagging::TagScratch;
 
-use super::{BATCH, sentences};
+use super::sentences;
 use crate::failure::{Failure, Result, note};
 use crate::predict::Args;
 use crate::text::counted;
@@ -37,7 +37,7 @@ pub(crate) fn write_all(
     let source = input.name().to_owned();
     let mut stream = Stream::new(input, &model.format, &model.vocabulary);
     let (mut text, mut is_first, mut unknown) = (Vec::new(), true, 0);
-    while let Some(batch) = stream.next_batch(BATCH)? {
+    while let Some(batch) = stream.next_batch(pool)? {
         unknown += batch.sequences.unseen.tags;
         check_n_best(args, &source, &batch, model.vocabulary.tags.len())?;
         let answers = answers(args, &predictor, &batch, pool);

@@ -1,35 +1,29 @@
 //! Byte strings and their numbers.
 
-use hashbrown::HashTable;
+mod table;
+mod together;
+
+use std::collections::VecDeque;
 
 use crate::error::{Error, Result};
+use crate::memory::room;
+use table::{Place, Table, hash};
 
-/// Names of features, numbered from 0 in the order of their first appearance. All bytes lie in one piece of memory.
+pub use together::Together;
+
+/// Names of features, numbered from 0 in the order of their first appearance.
+///
+/// A vocabulary is larger than the caches, so that a look-up is a matter of waiting for memory. The table leads straight to
+/// a record with the number and the bytes of a name, two waits, and names that are looked up [`Together`] wait side by side.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
-    bytes: Vec<u8>,
-    /// Where each name ends in `bytes`; it starts where the one before ends.
-    ends: Vec<usize>,
-    table: HashTable<Slot>,
-}
-
-/// A name in the hash table. Most other names are told apart by the hash, without a look at their bytes.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    hash: u32,
-    id: u32,
-}
-
-impl Slot {
-    /// What the table goes by: the place by the low bits, a mark by the high ones.
-    fn wide(hash: u32) -> u64 {
-        u64::from(hash) << 32 | u64::from(hash)
-    }
+    records: Records,
+    table: Table,
 }
 
 impl PartialEq for Dictionary {
     fn eq(&self, other: &Self) -> bool {
-        self.ends == other.ends && self.bytes == other.bytes
+        self.records == other.records
     }
 }
 
@@ -46,35 +40,74 @@ impl Dictionary {
 
     /// Number of names.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.records.starts.len()
     }
 
     /// No names?
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// The number of a name.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<u32> {
-        let hash = hash(name);
-        let is_name = |slot: &Slot| slot.hash == hash && self.name(slot.id) == name;
-        self.table.find(Slot::wide(hash), is_name).map(|slot| slot.id)
+        self.find(hash(name), name).ok()
     }
 
-    /// The number of a name, a new one if need be; `None` when there are no numbers left (2^32 - 1 names).
+    /// The number of a name, or the place in the table where it belongs.
+    #[inline]
+    fn find(&self, hash: u64, name: &[u8]) -> std::result::Result<u32, Place> {
+        let mut place = self.table.first(hash);
+        while let Some(start) = self.table.next(hash, &mut place) {
+            if let Some(id) = self.records.is_name(start, name) {
+                return Ok(id);
+            }
+        }
+        Err(place)
+    }
+
+    /// The number of a name, a new one if need be; `None` when there are no numbers left (2^32 - 1 names
+    /// or a terabyte of them).
     #[inline]
     pub fn intern(&mut self, name: &[u8]) -> Option<u32> {
-        let hash = hash(name);
-        let Self { bytes, ends, table } = self;
-        let is_name = |slot: &Slot| slot.hash == hash && name_in(bytes, ends, slot.id) == name;
-        if let Some(slot) = table.find(Slot::wide(hash), is_name) {
-            return Some(slot.id);
+        self.intern_hashed(hash(name), name)
+    }
+
+    #[inline]
+    fn intern_hashed(&mut self, hash: u64, name: &[u8]) -> Option<u32> {
+        match self.find(hash, name) {
+            Ok(id) => Some(id),
+            Err(place) => self.insert(hash, place, name),
         }
-        let id = u32::try_from(ends.len()).ok().filter(|&id| id != Self::NONE)?;
-        bytes.extend_from_slice(name);
-        ends.push(bytes.len());
-        table.insert_unique(Slot::wide(hash), Slot { hash, id }, |slot| Slot::wide(slot.hash));
+    }
+
+    /// As [`intern`](Self::intern), many names one after the other; `None` as soon as one has no number.
+    pub fn intern_all<'n>(&mut self, names: impl IntoIterator<Item = &'n [u8]>) -> Option<Vec<u32>> {
+        /// So many names are hashed before they are looked up.
+        const AHEAD: usize = 16;
+        let (mut names, mut ahead) = (names.into_iter(), VecDeque::with_capacity(AHEAD + 1));
+        let mut ids = Vec::with_capacity(names.size_hint().0);
+        loop {
+            let name = names.next();
+            ahead.extend(name.map(|name| (hash(name), name)).inspect(|(hash, _)| self.table.prefetch(*hash)));
+            if name.is_none() || ahead.len() > AHEAD {
+                let Some((hash, name)) = ahead.pop_front() else { return Some(ids) };
+                ids.push(self.intern_hashed(hash, name)?);
+            }
+        }
+    }
+
+    fn insert(&mut self, hash: u64, mut place: Place, name: &[u8]) -> Option<u32> {
+        let id = u32::try_from(self.len()).ok().filter(|&id| id != Self::NONE)?;
+        if !Table::can_hold(self.records.bytes.len()) {
+            return None;
+        }
+        if !self.table.has_room_for(self.len() + 1) {
+            self.rebuild(2 * (self.len() + 1));
+            place = self.table.free(hash);
+        }
+        let start = self.records.push(id, name);
+        self.table.set(place, hash, start);
         Some(id)
     }
 
@@ -84,54 +117,56 @@ impl Dictionary {
     /// If no name has it.
     #[inline]
     pub fn name(&self, id: u32) -> &[u8] {
-        name_in(&self.bytes, &self.ends, id)
+        self.records.name(id as usize)
     }
 
     /// All names, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end)..end])
+        (0..self.len()).map(|id| self.records.name(id))
     }
 
     /// Keeps the names whose numbers `keep` likes, and gives them new numbers in the old order. Returns the new number
     /// of each old one, or [`NONE`](Self::NONE).
     pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) -> Vec<u32> {
-        let (mut start, mut end_kept, mut kept) = (0, 0, 0);
+        let mut kept = Records::default();
         let mut new_ids = Vec::with_capacity(self.len());
-        for id in 0..self.len() {
-            let end = self.ends[id];
-            if keep(id as u32) {
-                self.bytes.copy_within(start..end, end_kept);
-                end_kept += end - start;
-                self.ends[kept] = end_kept;
-                new_ids.push(kept as u32);
-                kept += 1;
+        for (id, name) in (0..).zip(self.iter()) {
+            let new_id = kept.starts.len() as u32;
+            if keep(id) {
+                kept.push(new_id, name);
+                new_ids.push(new_id);
             } else {
                 new_ids.push(Self::NONE);
             }
-            start = end;
         }
-        self.bytes.truncate(end_kept);
-        self.ends.truncate(kept);
-        if kept < new_ids.len() {
-            self.table.retain(|slot| {
-                slot.id = new_ids[slot.id as usize];
-                slot.id != Self::NONE
-            });
+        if kept.starts.len() < self.len() {
+            self.records = kept;
+            self.rebuild(self.len());
         }
         new_ids
     }
 
     /// Gives back memory that was taken in advance.
     pub fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self.table.shrink_to_fit(|slot| Slot::wide(slot.hash));
+        self.records.bytes.shrink_to_fit();
+        self.records.starts.shrink_to_fit();
+        if self.table.is_wide_for(self.len()) {
+            self.rebuild(self.len());
+        }
+    }
+
+    /// Makes the table anew, for `count` names.
+    fn rebuild(&mut self, count: usize) {
+        self.table = Table::for_names(count);
+        for (id, &start) in self.records.starts.iter().enumerate() {
+            let hash = hash(self.records.name(id));
+            self.table.set(self.table.free(hash), hash, start);
+        }
     }
 
     /// The names, joined by line ends, for a model file. No name may contain a line end.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.bytes.len() + self.len());
+        let mut text = Vec::with_capacity(self.records.bytes.len());
         for name in self.iter() {
             debug_assert!(!name.contains(&b'\n'), "names have no line ends");
             text.extend_from_slice(name);
@@ -151,59 +186,80 @@ impl Dictionary {
         if count == 0 {
             return Ok(names);
         }
-        names.bytes.reserve_exact(text.len() + 1 - count);
-        names.ends.reserve_exact(count);
-        names.table.reserve(count, |slot| Slot::wide(slot.hash));
-        for (at, name) in text.split(|&b| b == b'\n').enumerate() {
-            if names.intern(name) != u32::try_from(at).ok() {
+        names.records.bytes = room(text.len() + 1 - count + count * HEADER);
+        names.records.starts.reserve_exact(count);
+        names.table = Table::for_names(count);
+        let all = || text.split(|&b| b == b'\n');
+        let ids = names.intern_all(all()).ok_or_else(|| Error::model("too many feature names"))?;
+        match all().zip(&ids).zip(0..).find(|((_, id), at)| **id != *at) {
+            None => Ok(names),
+            Some(((name, _), _)) => {
                 let name = String::from_utf8_lossy(&name[..name.len().min(80)]).escape_debug().to_string();
-                return Err(Error::model(format!("feature name '{name}' appears twice: the file is damaged")));
+                Err(Error::model(format!("feature name '{name}' appears twice: the file is damaged")))
             }
         }
-        Ok(names)
     }
 }
 
-#[inline]
-fn name_in<'b>(bytes: &'b [u8], ends: &[usize], id: u32) -> &'b [u8] {
-    let id = id as usize;
-    let start = if id == 0 { 0 } else { ends[id - 1] };
-    &bytes[start..ends[id]]
+/// The names, one after the other: number, length, bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Records {
+    bytes: Vec<u8>,
+    /// Where the record of each number starts.
+    starts: Vec<usize>,
 }
 
-/// A fast hash of short byte strings, always the same: products of 64-bit words, folded (as wyhash does). Nothing
-/// depends on it but the time that a look-up takes.
+/// Bytes before those of a name: four of its number, one of its length.
+const HEADER: usize = 5;
+/// The length of all names that are as long or longer.
+const LONG: usize = 255;
+
+impl Records {
+    /// Appends a record; returns its start.
+    fn push(&mut self, id: u32, name: &[u8]) -> usize {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&id.to_le_bytes());
+        self.bytes.push(name.len().min(LONG) as u8);
+        self.bytes.extend_from_slice(name);
+        self.starts.push(start);
+        start
+    }
+
+    #[inline]
+    fn name(&self, id: usize) -> &[u8] {
+        let end = self.starts.get(id + 1).copied().unwrap_or(self.bytes.len());
+        &self.bytes[self.starts[id] + HEADER..end]
+    }
+
+    /// The number of the record that starts at `start`, if it is of this name.
+    #[inline]
+    fn is_name(&self, start: usize, name: &[u8]) -> Option<u32> {
+        let (header, rest) = self.bytes[start..].split_first_chunk::<HEADER>()?;
+        let &[a, b, c, d, length] = header;
+        let id = u32::from_le_bytes([a, b, c, d]);
+        let same = match usize::from(length) {
+            LONG => self.name(id as usize) == name,
+            length => length == name.len() && rest.get(..length).is_some_and(|bytes| same(bytes, name)),
+        };
+        same.then_some(id)
+    }
+}
+
+/// Are two byte strings of one length the same? Most names are short: no call is worth its while.
 #[inline]
-fn hash(bytes: &[u8]) -> u32 {
-    const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let four = |part: &[u8; 4]| u64::from(u32::from_le_bytes(*part));
-    // Spread out: the difference of two lengths must not be made up by a byte.
-    let mut state = (bytes.len() as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x243f_6a88_85a3_08d3;
-    // The last word overlaps the one before, so that no length needs a loop over bytes.
-    let last = if let Some(last) = bytes.last_chunk::<8>() {
-        for word in bytes[..bytes.len() - 1].as_chunks::<8>().0 {
-            state = fold(state ^ u64::from_le_bytes(*word), KEY);
-        }
-        u64::from_le_bytes(*last)
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        four(first) << 32 | four(last)
-    } else if let [first, .., last] = bytes {
-        u64::from(*first) << 16 | u64::from(bytes[bytes.len() / 2]) << 8 | u64::from(*last)
-    } else {
-        bytes.first().map_or(0, |&b| u64::from(b))
-    };
-    let mixed = fold(fold(state ^ last, KEY), 0xd1b5_4a32_d192_ed03);
-    (mixed ^ mixed >> 32) as u32
+fn same(a: &[u8], b: &[u8]) -> bool {
+    match (a.first_chunk::<8>(), a.last_chunk::<8>(), b.first_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a0), Some(a1), Some(b0), Some(b1)) if a.len() <= 16 => a0 == b0 && a1 == b1,
+        (None, ..) => match (a.first_chunk::<4>(), a.last_chunk::<4>(), b.first_chunk::<4>(), b.last_chunk::<4>()) {
+            (Some(a0), Some(a1), Some(b0), Some(b1)) => a0 == b0 && a1 == b1,
+            _ => a.iter().eq(b),
+        },
+        _ => a == b,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -252,26 +308,6 @@ mod tests {
             format!("1 feature names where {} are expected: the file is damaged", usize::MAX)
         );
         assert_eq!(message(b"a\xff\nb\na\xff", 3), "feature name 'a\u{fffd}' appears twice: the file is damaged");
-    }
-
-    #[test]
-    fn similar_names_have_different_hashes() {
-        let mut hashes = HashSet::new();
-        let mut count = 0;
-        for length in 0..40 {
-            let mut name = vec![b'a'; length];
-            hashes.insert(hash(&name));
-            count += 1;
-            for at in 0..length {
-                for byte in [0, b'b', 0xff] {
-                    name[at] = byte;
-                    hashes.insert(hash(&name));
-                    count += 1;
-                }
-                name[at] = b'a';
-            }
-        }
-        assert_eq!(hashes.len(), count);
     }
 
     proptest! {

@@ -14,8 +14,9 @@
 //! next[c] = max_s  last[s] + scores[s][c]
 //! ```
 //!
-//! is an addition and a maximum of whole vectors. No back pointers are kept: the way back looks for the maximum once more, K
-//! additions a variable where the way forth took K^2. Ties go to the earlier label.
+//! is an addition and a maximum of whole vectors, and only over the states s that can be of any avail ([`search`]). No back
+//! pointers are kept: the way back looks for the maximum once more, K additions a variable where the way forth took up to
+//! K^2. Ties go to the earlier label.
 
 #![expect(clippy::inline_always, reason = "what is not inlined is compiled for the oldest machine only")]
 
@@ -24,6 +25,9 @@ use pulp::{Arch, Simd, WithSimd};
 mod counted;
 mod margins;
 mod n_best;
+mod search;
+
+use search::{Search, Way};
 
 pub use counted::{Counts, can_count};
 
@@ -71,6 +75,7 @@ pub struct Chain {
     forth: Vec<f64>,
     /// The best that can follow upon them.
     back: Vec<f64>,
+    search: Search,
 }
 
 /// The states of one variable that a row of states of the next one can come from: `count` of them.
@@ -90,6 +95,7 @@ struct Sources {
 struct Forth<'c> {
     chain: &'c Chain,
     forth: &'c mut [f64],
+    search: &'c mut Search,
 }
 
 impl WithSimd for Forth<'_> {
@@ -98,7 +104,7 @@ impl WithSimd for Forth<'_> {
     // What is inlined here is compiled once for each kind of machine.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.chain.fill_forth(self.forth);
+        self.chain.fill_forth(self.forth, self.search);
     }
 }
 
@@ -189,9 +195,7 @@ impl Chain {
     pub fn best(&mut self, y: &mut Vec<u32>) -> f64 {
         assert!(self.len > 0, "a chain of at least one variable");
         let states = self.rows(self.len - 1) * self.stride;
-        let mut forth = std::mem::take(&mut self.forth);
-        forth.resize(self.table_len(), 0.0);
-        Arch::new().dispatch(Forth { chain: self, forth: &mut forth });
+        let forth = self.filled_forth();
         let last = &forth[self.begin(self.len - 1)..][..states];
         let mut state = self.first_best(last);
         let best = last[state];
@@ -205,6 +209,15 @@ impl Chain {
         }
         self.forth = forth;
         best
+    }
+
+    /// Takes the table of the best ways into all states, filled.
+    fn filled_forth(&mut self) -> Vec<f64> {
+        let (mut forth, mut search) = (std::mem::take(&mut self.forth), std::mem::take(&mut self.search));
+        forth.resize(self.table_len(), 0.0);
+        Arch::new().dispatch(Forth { chain: self, forth: &mut forth, search: &mut search });
+        self.search = search;
+        forth
     }
 
     /// Number of rows of states of variable t.
@@ -246,31 +259,32 @@ impl Chain {
     }
 
     #[inline(always)]
-    fn fill_forth(&self, forth: &mut [f64]) {
+    fn fill_forth(&self, forth: &mut [f64], search: &mut Search) {
+        search.prepare(self);
         forth[..self.stride].copy_from_slice(&self.unary[..self.stride]);
         for t in 1..self.len {
             let (done, rest) = forth.split_at_mut(self.begin(t));
-            self.advance(t, &done[self.begin(t - 1)..], rest);
+            self.advance(t, &done[self.begin(t - 1)..], rest, search);
             self.add_own(t, rest);
         }
     }
 
     /// The best way into each state of variable t, from the states `last` of the one before it.
     #[inline(always)]
-    fn advance(&self, t: usize, last: &[f64], next: &mut [f64]) {
+    fn advance(&self, t: usize, last: &[f64], next: &mut [f64], search: &mut Search) {
         for (row, next) in next.chunks_exact_mut(self.stride).take(self.rows(t)).enumerate() {
-            let sources = self.sources(t, row);
+            let ways = search.ways(self, t, row, last);
             let mut at = 0;
             while at + 16 <= self.stride {
-                self.best_into::<16>(t, sources, last, at, next);
+                self.best_into::<16>(t, ways, at, next);
                 at += 16;
             }
             while at + 8 <= self.stride {
-                self.best_into::<8>(t, sources, last, at, next);
+                self.best_into::<8>(t, ways, at, next);
                 at += 8;
             }
             while at + LANES <= self.stride {
-                self.best_into::<LANES>(t, sources, last, at, next);
+                self.best_into::<LANES>(t, ways, at, next);
                 at += LANES;
             }
         }
@@ -278,19 +292,15 @@ impl Chain {
 
     /// N labels at a time, their maxima in registers.
     #[inline(always)]
-    fn best_into<const N: usize>(&self, t: usize, sources: Sources, last: &[f64], at: usize, next: &mut [f64]) {
+    fn best_into<const N: usize>(&self, t: usize, ways: &[Way], at: usize, next: &mut [f64]) {
         let scores = self.scores(t);
         let mut best = [f64::NEG_INFINITY; N];
-        let (mut state, mut place) = (sources.state, sources.row * self.stride + at);
-        for _ in 0..sources.count {
-            let so_far = last[state];
-            let row: &[f64; N] = scores[place..].first_chunk().expect("a row of scores");
+        for &Way { so_far, row } in ways {
+            let row: &[f64; N] = scores[row * self.stride + at..].first_chunk().expect("a row of scores");
             for l in 0..N {
                 let score = so_far + row[l];
                 best[l] = if score > best[l] { score } else { best[l] };
             }
-            state += sources.step;
-            place += sources.row_step * self.stride;
         }
         next[at..at + N].copy_from_slice(&best);
     }

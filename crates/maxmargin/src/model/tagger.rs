@@ -1,5 +1,7 @@
 //! A trained tagger: its weights, the names of its tags and features, and how its sentences are read.
 
+mod packed;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,6 +18,7 @@ use crate::problem::Formulation;
 use crate::task::Task;
 use crate::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging, UNSEEN};
 use crate::weights::Weights;
+use packed::Packed;
 
 /// All that tagging needs, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +78,7 @@ impl TagWeights {
 
     /// The tags of a token feature with their weights, none of them 0.
     #[inline]
-    pub fn row(&self, feature: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
+    pub fn row(&self, feature: u32) -> impl ExactSizeIterator<Item = (u32, f64)> + '_ {
         let range = self.starts[feature as usize] as usize..self.starts[feature as usize + 1] as usize;
         self.slots[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
@@ -208,7 +211,8 @@ impl Tagger {
 
     /// What tags with this model, which must be [valid](Self::check).
     pub fn predictor(&self) -> Result<TagPredictor<'_>> {
-        Ok(TagPredictor { task: self.task()?, weights: &self.weights })
+        let emissions = Packed::new(&self.weights, self.vocabulary.tags.len());
+        Ok(TagPredictor { task: self.task()?, structure: &self.weights.structure, emissions })
     }
 
     fn container(&self) -> Result<Container<'_>> {
@@ -303,7 +307,8 @@ pub(super) fn model(mut container: Container<'static>) -> Result<Tagger> {
 #[derive(Debug, Clone)]
 pub struct TagPredictor<'m> {
     task: Tagging,
-    weights: &'m TagWeights,
+    structure: &'m [f64],
+    emissions: Packed,
 }
 
 impl TagPredictor<'_> {
@@ -315,15 +320,7 @@ impl TagPredictor<'_> {
     /// Fills the tables of `scratch` with the scores of a sentence, to be asked for the best tags, the n best, or margins.
     /// `forced`: a tag for each token that must have it, or [`UNSEEN`] where it is free.
     pub fn fill(&self, x: Sentence<'_>, forced: Option<&[u32]>, scratch: &mut TagScratch) {
-        self.task.fill(x, &self.weights.structure, scratch, |unary, stride| {
-            for (t, unary) in unary.chunks_exact_mut(stride).take(x.tokens.len()).enumerate() {
-                unary.fill(0.0);
-                for (j, v) in x.tokens.row(t).iter() {
-                    let v = f64::from(v);
-                    self.weights.row(j).for_each(|(slot, w)| unary[slot as usize] += v * w);
-                }
-            }
-        });
+        self.task.fill(x, self.structure, scratch, |unary, stride| self.emissions.score(x.tokens, unary, stride));
         for (t, &tag) in forced.into_iter().flatten().enumerate().filter(|(_, tag)| **tag != UNSEEN) {
             let unary = scratch.chain.unary_mut(t);
             let score = unary[tag as usize];

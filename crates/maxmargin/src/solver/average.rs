@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::is_sound;
 use crate::features::{Block, Sink};
+use crate::memory::zeros;
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
@@ -27,7 +28,7 @@ pub(super) struct Average {
 
 impl Average {
     pub(super) fn new(d: usize) -> Self {
-        Self { offset: vec![0.0; d], mass: 0.0, total: 0.0 }
+        Self { offset: zeros(d), mass: 0.0, total: 0.0 }
     }
 
     /// Forgets the points so far. v stays what it is.
@@ -65,8 +66,7 @@ impl Average {
             return v.clone();
         }
         let share = 1.0 / self.total;
-        let mean = v.as_slice().iter().zip(&self.offset).map(|(v, offset)| share * (self.mass * v - offset));
-        Weights::from(mean.collect::<Vec<_>>())
+        v.as_slice().iter().zip(&self.offset).map(|(v, offset)| share * (self.mass * v - offset)).collect()
     }
 }
 

@@ -88,13 +88,17 @@ impl Solver for Bcfw {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let mut run = Run::new(self, problem, settings.seed, &pool);
-        match (course.resume(problem, &pool)?, &settings.warm_start) {
-            (Some(saved), _) => run.restore(saved, &mut course)?,
-            (None, Some(start)) => run.start(start, &mut course)?,
-            (None, None) => {}
-        }
-        let status = run.rounds(&mut course)?;
+        let status = std::thread::scope(|scope| {
+            let pace = Pace::new(problem);
+            let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
+            let mut run = Run::new(self, problem, settings.seed, &pool, pace, lanes);
+            match (course.resume(problem, &pool)?, &settings.warm_start) {
+                (Some(saved), _) => run.restore(saved, &mut course)?,
+                (None, Some(start)) => run.start(start, &mut course)?,
+                (None, None) => {}
+            }
+            run.rounds(&mut course)
+        })?;
         course.finish(status)
     }
 }
@@ -139,14 +143,20 @@ struct Run<'r, 'a, T: Task> {
     dual: Dual<'r, 'a, T>,
     visits: Visits,
     position: Position,
-    lanes: Lanes<T>,
+    lanes: Lanes<'r, 'a, T>,
     batch: Vec<u32>,
     pace: Pace,
 }
 
 impl<'r, 'a, T: Task> Run<'r, 'a, T> {
-    fn new(solver: &'r Bcfw, problem: &'r Problem<'a, T>, seed: u64, pool: &'r Pool) -> Self {
-        let pace = Pace::new(problem);
+    fn new(
+        solver: &'r Bcfw,
+        problem: &'r Problem<'a, T>,
+        seed: u64,
+        pool: &'r Pool,
+        pace: Pace,
+        lanes: Lanes<'r, 'a, T>,
+    ) -> Self {
         Self {
             solver,
             problem,
@@ -154,7 +164,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             dual: Dual::new(problem),
             visits: Visits::new(problem, solver.order, seed),
             position: Position::default(),
-            lanes: Lanes::new(pace.side_by_side),
+            lanes,
             batch: Vec::new(),
             pace,
         }
@@ -217,15 +227,15 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
 
     /// Visits with the oracle, until there is something to report or the pass is over: true then.
     fn ask_and_visit(&mut self, course: &mut Course<'_>) -> Result<bool> {
-        let (problem, pool, worth) = (self.problem, self.pool, self.worth(course));
+        let (problem, worth) = (self.problem, self.worth(course));
         self.position.certified = false;
         self.visits.total_gap();
         let mut made = 0;
         while made < self.pace.round && !self.visits.is_over() {
             self.visits.next(self.pace.side_by_side, &mut self.batch);
             made += self.batch.len();
-            let (w, lanes, batch) = (&self.dual.w, &mut self.lanes, &self.batch);
-            course.in_oracle(|| lanes.ask(pool, batch, |i, scratch| problem.oracle(i, w, scratch)))?;
+            let (w, lanes, batch) = (&mut self.dual.w, &mut self.lanes, &self.batch);
+            course.in_oracle(|| lanes.ask(w, 1.0, batch))?;
             for answer in self.lanes.answers() {
                 let found = (answer.h > 0.0).then_some(&answer.y);
                 let visit = self.dual.visit(answer.i, found, worth)?;

@@ -1,12 +1,17 @@
 //! The oracle for a few examples at one w, side by side.
 //!
 //! Who is asked together is decided by the solver, never by the number of threads; the answers come back in the order of
-//! the questions. Buffers stay: a warm call allocates nothing on one thread.
+//! the questions. Buffers stay: a warm call allocates next to nothing.
 
-use crate::error::Result;
-use crate::parallel::Pool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Scope;
+
+use crate::error::{Error, Result};
+use crate::parallel::Crew;
 use crate::problem::{OracleScratch, Problem};
 use crate::task::Task;
+use crate::weights::Weights;
 
 /// Oracles asked together should cost as much as so many looks at outputs, else threads have too little to do. With 16
 /// features and 26 classes, 256 of them are a quarter of a millisecond of work.
@@ -42,9 +47,6 @@ impl Pace {
     }
 }
 
-/// As many threads as can work on one call.
-const LANES: usize = 64;
-
 /// What the oracle says of an example.
 #[derive(Debug, Default)]
 pub(super) struct Answer<Y> {
@@ -54,48 +56,130 @@ pub(super) struct Answer<Y> {
     pub(super) y: Y,
 }
 
+/// Where a thread works.
 struct Lane<T: Task> {
     scratch: OracleScratch<T>,
-    answers: Vec<Answer<T::Output>>,
-    /// So many of the answers belong to the last call.
+    /// What it found, with the places of the questions.
+    found: Vec<(usize, Answer<T::Output>)>,
+    /// So much of it belongs to the last call.
     len: usize,
+    /// What went wrong first, and with which question.
+    error: Option<(usize, Error)>,
+}
+
+impl<T: Task> Default for Lane<T> {
+    fn default() -> Self {
+        Self { scratch: OracleScratch::default(), found: Vec::new(), len: 0, error: None }
+    }
+}
+
+/// A call: the examples, and the point `scale * at`. Lent to all threads, and got back when they are done.
+struct Call {
+    at: Weights,
+    scale: f64,
+    examples: Vec<u32>,
+    /// The first question that nobody has taken.
+    next: AtomicUsize,
+    /// Questions that are taken at once.
+    run: usize,
+}
+
+impl<T: Task> Lane<T> {
+    /// Takes questions as long as there are some.
+    fn work(&mut self, problem: &Problem<'_, T>, call: &Call) {
+        (self.len, self.error) = (0, None);
+        loop {
+            let first = call.next.fetch_add(call.run, Ordering::Relaxed);
+            let Some(rest) = call.examples.get(first..).filter(|rest| !rest.is_empty()) else { return };
+            for (place, &i) in (first..).zip(&rest[..call.run.min(rest.len())]) {
+                match problem.oracle_at(i as usize, &call.at, call.scale, &mut self.scratch) {
+                    Ok(h) => self.note(place, i as usize, h),
+                    Err(error) => {
+                        self.error = Some((place, error));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, place: usize, i: usize, h: f64) {
+        if self.found.len() == self.len {
+            self.found.push(Default::default());
+        }
+        let (of, answer) = &mut self.found[self.len];
+        (*of, answer.i, answer.h) = (place, i, h);
+        answer.y.clone_from(&self.scratch.y);
+        self.len += 1;
+    }
+
+    /// Moves what was found to its places; the old answers' buffers will serve again.
+    fn hand_over(&mut self, answers: &mut [Answer<T::Output>]) -> Option<(usize, Error)> {
+        for (place, answer) in &mut self.found[..self.len] {
+            std::mem::swap(answer, &mut answers[*place]);
+        }
+        self.error.take()
+    }
 }
 
 /// Lanes for threads to work in.
-pub(super) struct Lanes<T: Task>(Vec<Lane<T>>);
+pub(super) struct Lanes<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    own: Lane<T>,
+    crew: Crew<Arc<Call>, Lane<T>>,
+    examples: Vec<u32>,
+    answers: Vec<Answer<T::Output>>,
+    len: usize,
+}
 
-impl<T: Task> Lanes<T> {
-    /// For calls of at most `questions` examples.
-    pub(super) fn new(questions: usize) -> Self {
-        let lane = || Lane { scratch: OracleScratch::default(), answers: Vec::new(), len: 0 };
-        Self((0..questions.clamp(1, LANES)).map(|_| lane()).collect())
+impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
+    /// For calls of so many examples, with that many threads.
+    pub(super) fn new<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        problem: &'p Problem<'a, T>,
+        side_by_side: usize,
+        threads: usize,
+    ) -> Result<Self>
+    where
+        'p: 'scope,
+        'a: 'scope,
+        T: 'scope,
+    {
+        let helpers = threads.min(side_by_side).max(1) - 1;
+        let work = move |call: Arc<Call>, lane: &mut Lane<T>| lane.work(problem, &call);
+        let crew = Crew::start(scope, helpers, work)?;
+        Ok(Self { problem, own: Lane::default(), crew, examples: Vec::new(), answers: Vec::new(), len: 0 })
     }
 
-    /// Asks for each of the examples. `oracle` leaves the output in its scratch and returns H.
-    pub(super) fn ask(
-        &mut self,
-        pool: &Pool,
-        examples: &[u32],
-        oracle: impl Fn(usize, &mut OracleScratch<T>) -> Result<f64> + Sync + Send,
-    ) -> Result<()> {
-        let (n, lanes) = (examples.len(), self.0.len());
-        pool.each(&mut self.0, |at, lane| {
-            let own = &examples[n * at / lanes..n * (at + 1) / lanes];
-            lane.len = own.len();
-            if lane.answers.len() < own.len() {
-                lane.answers.resize_with(own.len(), Answer::default);
-            }
-            for (&i, answer) in own.iter().zip(&mut lane.answers) {
-                answer.i = i as usize;
-                answer.h = oracle(answer.i, &mut lane.scratch)?;
-                answer.y.clone_from(&lane.scratch.y);
-            }
-            Ok(())
-        })
+    /// Asks for each of the examples at `scale * at`.
+    pub(super) fn ask(&mut self, at: &mut Weights, scale: f64, examples: &[u32]) -> Result<()> {
+        /// Each thread should have so many runs to take: examples differ.
+        const RUNS: usize = 8;
+        let Self { problem, own, crew, .. } = self;
+        let mut own_examples = std::mem::take(&mut self.examples);
+        own_examples.clear();
+        own_examples.extend_from_slice(examples);
+        let run = (examples.len() / (RUNS * (1 + crew.len()))).max(1);
+        let call = Call { at: std::mem::take(at), scale, examples: own_examples, next: AtomicUsize::new(0), run };
+        let call = Arc::new(call);
+        crew.call(|| Arc::clone(&call), || own.work(problem, &call));
+        let call = Arc::into_inner(call).expect("all are done");
+        (*at, self.examples) = (call.at, call.examples);
+
+        self.len = examples.len();
+        if self.answers.len() < self.len {
+            self.answers.resize_with(self.len, Answer::default);
+        }
+        let mut error = own.hand_over(&mut self.answers);
+        for mut lane in crew.desks() {
+            let other = lane.hand_over(&mut self.answers);
+            error = error.into_iter().chain(other).min_by_key(|(place, _)| *place);
+        }
+        error.map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// The answers to the last call.
-    pub(super) fn answers(&self) -> impl Iterator<Item = &Answer<T::Output>> {
-        self.0.iter().flat_map(|lane| &lane.answers[..lane.len])
+    pub(super) fn answers(&self) -> &[Answer<T::Output>] {
+        &self.answers[..self.len]
     }
 }

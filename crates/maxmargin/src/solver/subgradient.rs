@@ -64,13 +64,17 @@ impl Solver for Subgradient {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let mut run = Run::new(problem, settings, &pool);
-        if let Some(saved) = course.resume(problem, &pool)? {
-            run.restore(saved)?;
-        } else if let Some(start) = &settings.warm_start {
-            course.offer_exact(problem, start, &pool)?;
-        }
-        let status = run.rounds(&mut course)?;
+        let status = std::thread::scope(|scope| {
+            let pace = Pace::new(problem);
+            let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
+            let mut run = Run::new(problem, settings, &pool, pace, lanes);
+            if let Some(saved) = course.resume(problem, &pool)? {
+                run.restore(saved)?;
+            } else if let Some(start) = &settings.warm_start {
+                course.offer_exact(problem, start, &pool)?;
+            }
+            run.rounds(&mut course)
+        })?;
         course.finish(status)
     }
 }
@@ -97,13 +101,19 @@ struct Run<'r, 'a, T: Task> {
     start: Option<Weights>,
     order: Permutation,
     pace: Pace,
-    lanes: Lanes<T>,
+    lanes: Lanes<'r, 'a, T>,
     collect: Collect,
 }
 
 impl<'r, 'a, T: Task> Run<'r, 'a, T> {
-    fn new(problem: &'r Problem<'a, T>, settings: &Settings, pool: &'r Pool) -> Self {
-        let (d, pace) = (problem.dimension(), Pace::new(problem));
+    fn new(
+        problem: &'r Problem<'a, T>,
+        settings: &Settings,
+        pool: &'r Pool,
+        pace: Pace,
+        lanes: Lanes<'r, 'a, T>,
+    ) -> Self {
+        let d = problem.dimension();
         Self {
             problem,
             pool,
@@ -113,7 +123,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             start: settings.warm_start.clone(),
             order: Permutation::new(problem, settings.seed),
             pace,
-            lanes: Lanes::new(pace.side_by_side),
+            lanes,
             collect: Collect::default(),
         }
     }
@@ -165,18 +175,17 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
 
     /// Visits, until there is something to report or the pass is over: true then.
     fn descend(&mut self, course: &mut Course<'_>) -> Result<bool> {
-        let (problem, pool) = (self.problem, self.pool);
         if self.order.is_over() {
             self.order.begin_pass();
         }
         let mut made = 0;
         while made < self.pace.round && !self.order.is_over() {
             let scale = self.scale(self.position.visits);
-            let (at, scale) = self.start.as_ref().map_or((&self.u, scale), |start| (start, 1.0));
+            let (at, scale) = self.start.as_mut().map_or((&mut self.u, scale), |start| (start, 1.0));
             let batch = self.order.next(self.pace.side_by_side);
             made += batch.len();
             let lanes = &mut self.lanes;
-            course.in_oracle(|| lanes.ask(pool, batch, |i, scratch| problem.oracle_at(i, at, scale, scratch)))?;
+            course.in_oracle(|| lanes.ask(at, scale, batch))?;
             self.step()?;
         }
         course.so_far.oracle_calls += made as u64;

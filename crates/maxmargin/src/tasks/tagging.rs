@@ -15,7 +15,8 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::inference::chain::{Chain, Counts, Order, Pairs, can_count};
-use crate::sparse::{Rows, SparseMatrix, SparseView, prefetch};
+use crate::memory::prefetch;
+use crate::sparse::{Rows, SparseMatrix, SparseView};
 use crate::task::{Counted, LossTerm, Task};
 use crate::weights::Weights;
 

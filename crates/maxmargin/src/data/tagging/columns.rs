@@ -76,14 +76,13 @@ impl<'t> Sentence<'t> {
     }
 }
 
-/// Parses whole sentences until there are `most` tokens; returns the bytes taken.
+/// Parses whole sentences.
 pub(super) fn parse<S: Sink>(
     text: &[u8],
     features: &Features,
     layout: Layout,
     out: &mut Parsed<S>,
-    most: usize,
-) -> Result<usize, String> {
+) -> Result<(), String> {
     let mut sentence = Sentence { columns: layout.columns.max(1), fields: Vec::new() };
     let mut tags = Vec::new();
     let mut built_in = BuiltIn::default();
@@ -114,9 +113,6 @@ pub(super) fn parse<S: Sink>(
         let found = sentence.fields.len() - before;
         if found == 0 {
             finish(&mut sentence, &mut tags, out)?;
-            if out.tags.len() >= most {
-                return Ok(at);
-            }
             continue;
         }
         if found != layout.fields() {
@@ -126,8 +122,7 @@ pub(super) fn parse<S: Sink>(
         out.token(tag)?;
         tags.extend(tag);
     }
-    finish(&mut sentence, &mut tags, out)?;
-    Ok(at)
+    finish(&mut sentence, &mut tags, out)
 }
 
 #[cold]

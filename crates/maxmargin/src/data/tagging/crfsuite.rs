@@ -7,8 +7,8 @@ use crate::data::tagging::parsed::{Parsed, next_line};
 use crate::data::tagging::rows::Sink;
 use crate::data::tagging::sentences::Border;
 
-/// Parses whole sentences until there are `most` tokens; returns the bytes taken.
-pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, most: usize) -> Result<usize, String> {
+/// Parses whole sentences.
+pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>) -> Result<(), String> {
     let border = Border::EmptyLine { tabs: false };
     let mut name = Vec::new();
     let mut at = 0;
@@ -16,9 +16,6 @@ pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, 
         out.line += 1;
         if border.is_empty_line(line) {
             out.end_sentence();
-            if out.tags.len() >= most {
-                return Ok(at);
-            }
             continue;
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -36,29 +33,39 @@ pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, 
             tag => out.token(Some(tag))?,
         }
         out.sink.begin_token(&name);
-        let mut rest = &line[end..];
-        while let [b'\t', more @ ..] = rest {
-            let end = memchr::memchr(b'\t', more).unwrap_or(more.len());
-            attribute(&more[..end], &mut name, &mut out.sink)?;
-            rest = &more[end..];
+        let attributes = line.get(end + 1..).unwrap_or_default();
+        if memchr::memchr2(b':', b'\\', attributes).is_none() {
+            each(attributes, |plain| {
+                Ok(if !plain.is_empty() {
+                    out.sink.feature(plain, 1.0)
+                })
+            })?;
+        } else {
+            each(attributes, |field| attribute(field, &mut name, &mut out.sink))?;
         }
         out.sink.end_token()?;
     }
     out.end_sentence();
-    Ok(at)
+    Ok(())
 }
 
+/// The fields between tabs.
 #[inline]
-fn attribute<S: Sink>(field: &[u8], name: &mut Vec<u8>, sink: &mut S) -> Result<(), String> {
-    if memchr::memchr2(b':', b'\\', field).is_none() {
-        if !field.is_empty() {
-            sink.feature(field, 1.0);
-        }
-        return Ok(());
+fn each<'t>(mut text: &'t [u8], mut f: impl FnMut(&'t [u8]) -> Result<(), String>) -> Result<(), String> {
+    while let Some(end) = memchr::memchr(b'\t', text) {
+        f(&text[..end])?;
+        text = &text[end + 1..];
     }
+    f(text)
+}
+
+/// A field that may have a value, or escapes.
+fn attribute<S: Sink>(field: &[u8], name: &mut Vec<u8>, sink: &mut S) -> Result<(), String> {
     name.clear();
     let Some(colon) = unescape(field, name) else {
-        sink.feature(name, 1.0);
+        if !name.is_empty() {
+            sink.feature(name, 1.0);
+        }
         return Ok(());
     };
     let word = &field[colon.in_text + 1..];

@@ -60,14 +60,12 @@ struct Counted {
 impl Counted {
     /// The numbers that a piece's names have in the whole.
     fn merge(&mut self, rows: &mut NewRows) -> Option<Vec<u32>> {
-        let mut ids = Vec::new();
-        for (name, tokens) in rows.names() {
-            let id = self.names.intern(name)?;
+        let ids = self.names.intern_all(rows.names().map(|(name, _)| name))?;
+        for (&id, (_, tokens)) in ids.iter().zip(rows.names()) {
             match self.tokens.get_mut(id as usize) {
                 Some(count) => *count += u64::from(tokens),
                 None => self.tokens.push(u64::from(tokens)),
             }
-            ids.push(id);
         }
         rows.forget_names();
         Some(ids)

@@ -38,8 +38,7 @@ pub(super) struct Parsed<S> {
 }
 
 impl<S: Sink> Parsed<S> {
-    /// Nothing yet; the text starts after `line` lines.
-    pub(super) fn after(line: u64, sink: S) -> Self {
+    fn new(sink: S) -> Self {
         Self {
             sink,
             tags: Vec::new(),
@@ -47,22 +46,21 @@ impl<S: Sink> Parsed<S> {
             ends: Vec::new(),
             lines: Lines::default(),
             groups: Vec::new(),
-            line,
+            line: 0,
             error: None,
         }
     }
 
-    /// Parses whole sentences of `text`, until there are `most` tokens or a line is bad; returns the bytes taken.
-    pub(super) fn take(&mut self, text: &[u8], rules: Rules<'_>, most: usize) -> usize {
-        let taken = match rules.format {
-            Format::Columns(features) => columns::parse(text, features, rules.layout, self, most),
-            Format::SvmHmm => svmhmm::parse(text, rules.tags, self, most),
-            Format::CrfSuite => crfsuite::parse(text, rules.tags, self, most),
+    /// Parses the sentences of `text`, or those before a bad line.
+    pub(super) fn of(text: &[u8], rules: Rules<'_>, sink: S) -> Self {
+        let mut piece = Self::new(sink);
+        let result = match rules.format {
+            Format::Columns(features) => columns::parse(text, features, rules.layout, &mut piece),
+            Format::SvmHmm => svmhmm::parse(text, rules.tags, &mut piece),
+            Format::CrfSuite => crfsuite::parse(text, rules.tags, &mut piece),
         };
-        taken.unwrap_or_else(|what| {
-            self.error = Some(what);
-            text.len()
-        })
+        piece.error = result.err();
+        piece
     }
 
     /// Notes the next token, on line `line`, and its tag if it has one.

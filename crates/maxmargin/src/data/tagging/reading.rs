@@ -6,7 +6,7 @@ use crate::data::svmlight::LabelRule;
 use crate::data::tagging::columns::{Layout, first_token};
 use crate::data::tagging::gathered::{BadLine, Known, Training};
 use crate::data::tagging::parsed::{Parsed, Rules};
-use crate::data::tagging::rows::{Fixed, Growing, Sink};
+use crate::data::tagging::rows::{Fixed, Growing};
 use crate::data::tagging::sentences::{Border, Sentences, Wait, chunks};
 use crate::data::tagging::{Features, Format, Sequences, Vocabulary};
 use crate::error::Result;
@@ -21,7 +21,7 @@ impl Format {
     }
 
     // A chunk becomes features of about the same size, whatever the format, that fit into a core's second cache.
-    fn cut(&self) -> Cut {
+    pub(super) fn cut(&self) -> Cut {
         match self {
             Self::Columns(_) => Cut { block: 1 << 20, chunk: 64 << 10 },
             Self::SvmHmm | Self::CrfSuite => Cut { block: 4 << 20, chunk: 512 << 10 },
@@ -77,7 +77,7 @@ fn read_cut(
     let start = Start::of(&mut sentences, format, None, LabelRule::Required, Wait::Block)?;
     let rules = Rules { format, layout: start.layout, tags: LabelRule::Required };
     let mut training = Training::after(start.line);
-    let parse = |text: &[u8]| parsed(text, rules, Growing::default());
+    let parse = |text: &[u8]| Parsed::of(text, rules, Growing::default());
     drive(&mut sentences, start.text, cut.chunk, pool, parse, |piece| training.append(piece))?;
     let (tokens, lines) = training.size();
     if tokens == 0 {
@@ -102,7 +102,7 @@ fn read_with_cut(
     let start = Start::of(&mut sentences, format, vocabulary.columns, LabelRule::Required, Wait::Block)?;
     let rules = Rules { format, layout: start.layout, tags: LabelRule::Required };
     let mut known = Known::after(start.line, vocabulary);
-    let parse = |text: &[u8]| parsed(text, rules, Fixed::new(&vocabulary.features, &vocabulary.edges));
+    let parse = |text: &[u8]| Parsed::of(text, rules, Fixed::new(&vocabulary.features, &vocabulary.edges));
     drive(&mut sentences, start.text, cut.chunk, pool, parse, |piece| known.append(piece))?;
     let (tokens, lines) = known.size();
     if tokens == 0 {
@@ -177,13 +177,6 @@ fn layout(fields: usize, line: u64, columns: Option<u32>, rule: LabelRule) -> st
         }
         LabelRule::Required => format!("{fields} column{plural}, but the model needs {with_tag} with the tag"),
     })
-}
-
-/// Parses a chunk.
-fn parsed<S: Sink>(text: &[u8], rules: Rules<'_>, sink: S) -> Parsed<S> {
-    let mut piece = Parsed::after(0, sink);
-    piece.take(text, rules, usize::MAX);
-    piece
 }
 
 /// What a thread does next.

@@ -1,6 +1,6 @@
 //! Where the features of tokens go: into rows over new names, or over those of a vocabulary.
 
-use crate::data::dictionary::Dictionary;
+use crate::data::dictionary::{Dictionary, Together};
 use crate::sparse::SparseMatrix;
 
 /// Takes the features of one token after the other.
@@ -134,44 +134,55 @@ impl Sink for Growing {
 #[derive(Debug)]
 pub(super) struct KnownRows<'v> {
     names: &'v Dictionary,
-    row: Vec<(u32, f32)>,
+    /// The features of the row that is being filled, with their values.
+    asked: Together<f32>,
+    values: Vec<f32>,
+    /// The features that are known: in the high half their numbers, in the low one the places of their values.
+    row: Vec<u64>,
     pub(super) matrix: SparseMatrix,
-    left_out: bool,
 }
 
 impl<'v> KnownRows<'v> {
     fn new(names: &'v Dictionary) -> Self {
         let mut matrix = SparseMatrix::new();
         matrix.set_columns(names.len() as u32);
-        Self { names, row: Vec::new(), matrix, left_out: false }
+        Self { names, asked: Together::default(), values: Vec::new(), row: Vec::new(), matrix }
     }
 
     #[inline]
     fn add(&mut self, name: &[u8], value: f32) {
-        match self.names.get(name) {
-            Some(id) => self.row.push((id, value)),
-            None => self.left_out = true,
-        }
+        self.asked.ask(self.names, name, value);
     }
 
     /// Was a feature left out?
     fn end(&mut self) -> Result<bool, String> {
-        // Stable: a sum is taken in the order of the text, as in training.
-        self.row.sort_by_key(|&(id, _)| id);
-        let mut row = self.row.drain(..).peekable();
-        while let Some((id, mut value)) = row.next() {
-            while let Some((_, more)) = row.next_if(|&(next, _)| next == id) {
+        let Self { names, asked, values, row, matrix } = self;
+        let mut left_out = false;
+        asked.answer(names, |id, value| match id {
+            Some(id) => {
+                row.push(u64::from(id) << 32 | values.len() as u64);
+                values.push(value);
+            }
+            None => left_out = true,
+        });
+        // Places ascend for each feature: a sum is taken in the order of the text, as in training.
+        row.sort_unstable();
+        let mut entries = row.drain(..).map(|entry| ((entry >> 32) as u32, values[entry as u32 as usize])).peekable();
+        while let Some((id, mut value)) = entries.next() {
+            while let Some((_, more)) = entries.next_if(|&(next, _)| next == id) {
                 value += more;
             }
             if !value.is_finite() {
                 return Err(TOO_LARGE.to_owned());
             }
             if value != 0.0 {
-                self.matrix.push(id, value);
+                matrix.push(id, value);
             }
         }
-        self.matrix.end_row();
-        Ok(std::mem::take(&mut self.left_out))
+        drop(entries);
+        values.clear();
+        matrix.end_row();
+        Ok(left_out)
     }
 }
 

@@ -8,21 +8,20 @@ use crate::data::tagging::gathered::Known;
 use crate::data::tagging::parsed::{Parsed, Rules, next_line};
 use crate::data::tagging::reading::{NO_TOKENS, Start};
 use crate::data::tagging::rows::Fixed;
-use crate::data::tagging::sentences::{Border, Sentences, Wait};
+use crate::data::tagging::sentences::{Border, Sentences, Wait, chunks};
 use crate::data::tagging::{Format, Sequences, Vocabulary};
 use crate::error::Result;
+use crate::parallel::Pool;
 
 /// Sentences in batches, in constant memory: for prediction on inputs of any length. Tags may be missing, or `?`.
 pub struct Stream<'a, 'v> {
     sentences: Sentences<'a>,
     format: &'v Format,
     vocabulary: &'v Vocabulary,
+    chunk: usize,
     known: Known<'v>,
     /// None before the first token.
     layout: Option<Layout>,
-    text: Vec<u8>,
-    /// Bytes of `text` that were given out.
-    taken: usize,
     is_empty: bool,
 }
 
@@ -65,24 +64,31 @@ impl std::fmt::Debug for Stream<'_, '_> {
 impl<'a, 'v> Stream<'a, 'v> {
     /// Starts reading `input`, with the format and the vocabulary of a model.
     pub fn new(input: Input<'a>, format: &'v Format, vocabulary: &'v Vocabulary) -> Self {
-        Self::in_pieces(input, format, vocabulary, 256 << 10)
+        let Cut { block, chunk } = format.cut();
+        // What is tagged while it is warm is tagged sooner.
+        Self::in_pieces(input, format, vocabulary, (block / 8, chunk / 8))
     }
 
-    /// A stream that reads `block` bytes at a time: for tests.
+    /// A stream in pieces of other sizes: for tests.
     #[doc(hidden)]
-    pub fn in_pieces(input: Input<'a>, format: &'v Format, vocabulary: &'v Vocabulary, block: usize) -> Self {
-        let sentences = Sentences::new(input, Border::of(format), Cut { block, chunk: 1 });
+    pub fn in_pieces(
+        input: Input<'a>,
+        format: &'v Format,
+        vocabulary: &'v Vocabulary,
+        (block, chunk): (usize, usize),
+    ) -> Self {
+        let sentences = Sentences::new(input, Border::of(format), Cut { block, chunk });
         let known = Known::after(0, vocabulary);
-        Self { sentences, format, vocabulary, known, layout: None, text: Vec::new(), taken: 0, is_empty: true }
+        Self { sentences, format, vocabulary, chunk, known, layout: None, is_empty: true }
     }
 
-    /// The next sentences, whole ones, of `most` tokens or a few more; `None` after the last. A sentence is given out as
-    /// soon as it is complete, whether or not the batch is full.
-    pub fn next_batch(&mut self, most: usize) -> Result<Option<Batch>> {
-        let is_columns = matches!(self.format, Format::Columns(_));
+    /// The next sentences, whole ones, parsed by all threads of `pool`; `None` after the last. A sentence is given out as
+    /// soon as it is complete, however few there are.
+    pub fn next_batch(&mut self, pool: &Pool) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
-        loop {
-            if self.taken == self.text.len() && !self.more(&mut batch.text)? {
+        let mut text = Vec::new();
+        while self.known.size().0 == 0 {
+            if !self.more(&mut text, &mut batch.text)? {
                 if self.is_empty {
                     return Err(self.sentences.error(self.known.size().1.max(1), NO_TOKENS));
                 }
@@ -90,34 +96,32 @@ impl<'a, 'v> Stream<'a, 'v> {
             }
             let rules =
                 Rules { format: self.format, layout: self.layout.unwrap_or_default(), tags: LabelRule::Optional };
-            let text = &self.text[self.taken..];
-            let mut piece = Parsed::after(0, Fixed::new(&self.vocabulary.features, &self.vocabulary.edges));
-            let taken = piece.take(text, rules, most.max(1));
-            if is_columns {
-                batch.text.extend_from_slice(&text[..taken]);
+            let pieces = pool.map(chunks(&text, self.chunk, self.sentences.border()), |text| {
+                Parsed::of(text, rules, Fixed::new(&self.vocabulary.features, &self.vocabulary.edges))
+            });
+            for piece in pieces {
+                self.known.append(piece).map_err(|(line, what)| self.sentences.error(line, what))?;
             }
-            self.taken += taken;
-            self.known.append(piece).map_err(|(line, what)| self.sentences.error(line, what))?;
-            if self.known.size().0 > 0 {
-                self.is_empty = false;
-                batch.sequences = self.known.take(self.format.has_edges());
-                return Ok(Some(batch));
+            if matches!(self.format, Format::Columns(_)) {
+                batch.text.append(&mut text);
             }
         }
+        self.is_empty = false;
+        batch.sequences = self.known.take(self.format.has_edges());
+        Ok(Some(batch))
     }
 
     /// Reads more text; false at the end of the input. Empty lines before the first token go to `skipped`.
-    fn more(&mut self, skipped: &mut Vec<u8>) -> Result<bool> {
-        self.taken = 0;
+    fn more(&mut self, text: &mut Vec<u8>, skipped: &mut Vec<u8>) -> Result<bool> {
         if self.layout.is_some() {
-            return self.sentences.next(&mut self.text, Wait::Available);
+            return self.sentences.next(text, Wait::Available);
         }
         let columns = self.vocabulary.columns;
         let start = Start::of(&mut self.sentences, self.format, columns, LabelRule::Optional, Wait::Available)?;
         self.known = Known::after(start.line, self.vocabulary);
         self.layout = Some(start.layout);
         skipped.extend_from_slice(&start.skipped);
-        self.text = start.text;
-        Ok(!self.text.is_empty())
+        *text = start.text;
+        Ok(!text.is_empty())
     }
 }

@@ -8,25 +8,19 @@ use crate::data::tagging::parsed::{Parsed, next_line};
 use crate::data::tagging::rows::Sink;
 use crate::sparse::SparseMatrix;
 
-/// Parses whole sentences until there are `most` tokens; returns the bytes taken.
-pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, most: usize) -> Result<usize, String> {
+/// Parses whole sentences.
+pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>) -> Result<(), String> {
     let mut rows = SparseMatrix::new();
     let mut name = Vec::new();
     let mut last = None;
     let mut at = 0;
-    loop {
-        let start = at;
-        let Some(line) = next_line(text, &mut at) else { break };
+    while let Some(line) = next_line(text, &mut at) {
         out.line += 1;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(parts) = line::parts(line, rule)? else { continue };
         let (group, rest) = qid(parts.rest)?;
         if last.replace(group) != Some(group) {
             out.end_sentence();
-            if out.tags.len() >= most {
-                out.line -= 1;
-                return Ok(start);
-            }
             out.groups.push((group, out.line));
         }
         out.token(parts.label)?;
@@ -43,7 +37,7 @@ pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>, 
         out.sink.end_token()?;
     }
     out.end_sentence();
-    Ok(at)
+    Ok(())
 }
 
 fn trim(text: &[u8]) -> &[u8] {

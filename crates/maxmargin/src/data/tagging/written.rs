@@ -9,7 +9,7 @@ use crate::data::tagging::crfsuite::escape;
 use crate::data::tagging::parsed::{Parsed, Rules};
 use crate::data::tagging::reading::{NO_TOKENS, Start};
 use crate::data::tagging::rows::Sink;
-use crate::data::tagging::sentences::{Border, Sentences, Wait};
+use crate::data::tagging::sentences::{Border, Sentences, Wait, chunks};
 use crate::data::tagging::{Features, Format};
 use crate::error::{Error, Result};
 
@@ -22,30 +22,27 @@ pub fn write_features(input: Input<'_>, features: &Features, out: &mut impl Writ
     let start = Start::of(&mut sentences, format, None, LabelRule::Required, Wait::Block)?;
     let rules = Rules { format, layout: start.layout, tags: LabelRule::Required };
     let (mut text, mut line, mut gap) = (start.text, start.line, "");
-    let mut more = !text.is_empty();
-    if !more {
+    if text.is_empty() {
         return Err(sentences.error(line.max(1), NO_TOKENS));
     }
-    let mut taken = 0;
-    while more {
+    loop {
         // A sentence at a time: an empty line stands between two.
-        let mut sentence = Parsed::after(line, Lines::default());
-        taken += sentence.take(&text[taken..], rules, 1);
-        line = sentence.line;
-        if let Some(what) = sentence.error {
-            return Err(sentences.error(line, what));
+        for text in chunks(&text, 1, sentences.border()) {
+            let sentence = Parsed::of(text, rules, Lines::default());
+            line += sentence.line;
+            if let Some(what) = sentence.error {
+                return Err(sentences.error(line, what));
+            }
+            if !sentence.ends.is_empty() {
+                let written = out.write_all(gap.as_bytes()).and_then(|()| out.write_all(&sentence.sink.text));
+                written.map_err(|source| Error::io(name, source))?;
+                gap = "\n";
+            }
         }
-        if !sentence.ends.is_empty() {
-            let written = out.write_all(gap.as_bytes()).and_then(|()| out.write_all(&sentence.sink.text));
-            written.map_err(|source| Error::io(name, source))?;
-            gap = "\n";
-        }
-        if taken == text.len() {
-            taken = 0;
-            more = sentences.next(&mut text, Wait::Block)?;
+        if !sentences.next(&mut text, Wait::Block)? {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Writes features down.

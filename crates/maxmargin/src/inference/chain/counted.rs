@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Chain, Order};
+use super::{Chain, Order, Search};
 
 /// The tables of the search: the best scores of all states with each number of errors.
 #[derive(Debug, Default)]
@@ -11,6 +11,7 @@ pub struct Counts {
     forth: Vec<f64>,
     /// The ways into the states of one variable, by number of errors before it.
     next: Vec<f64>,
+    search: Search,
 }
 
 /// Numbers in the tables at most: 4 GB.
@@ -37,6 +38,7 @@ struct CountedForth<'c> {
     states: usize,
     forth: &'c mut [f64],
     next: &'c mut [f64],
+    search: &'c mut Search,
 }
 
 impl WithSimd for CountedForth<'_> {
@@ -44,7 +46,9 @@ impl WithSimd for CountedForth<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.chain.fill_counted(self.truth, self.most, self.states, self.forth, self.next);
+        let Self { chain, truth, most, states, forth, next, search } = self;
+        search.prepare(chain);
+        chain.fill_counted(truth, most, states, forth, next, search);
     }
 }
 
@@ -67,11 +71,11 @@ impl Chain {
         let most = most.clamp(1, self.len);
         // Every variable has as much room as the largest.
         let states = self.rows(self.len - 1).max(1) * self.stride;
-        let Counts { forth, next } = counts;
+        let Counts { forth, next, search } = counts;
         forth.clear();
         forth.resize(self.len * (most + 1) * states, f64::NEG_INFINITY);
         next.resize((most + 1) * states, f64::NEG_INFINITY);
-        Arch::new().dispatch(CountedForth { chain: self, truth, most, states, forth, next });
+        Arch::new().dispatch(CountedForth { chain: self, truth, most, states, forth, next, search });
 
         let at = |t: usize, errors: usize| (t * (most + 1) + errors) * states;
         let (mut best, mut errors, mut state) = (f64::NEG_INFINITY, 0, 0);
@@ -111,7 +115,15 @@ impl Chain {
     }
 
     #[inline(always)]
-    fn fill_counted(&self, truth: &[u32], most: usize, states: usize, forth: &mut [f64], next: &mut [f64]) {
+    fn fill_counted(
+        &self,
+        truth: &[u32],
+        most: usize,
+        states: usize,
+        forth: &mut [f64],
+        next: &mut [f64],
+        search: &mut Search,
+    ) {
         for (k, &score) in self.unary(0).iter().enumerate() {
             let errors = usize::from(k != truth[0] as usize);
             forth[errors * states + k] = score;
@@ -122,7 +134,7 @@ impl Chain {
             let (width, truth) = (self.rows(t) * self.stride, truth[t] as usize);
             // No more errors than variables.
             for errors in 0..=most.min(t) {
-                self.advance(t, &last[errors * states..][..states], &mut next[errors * states..][..width]);
+                self.advance(t, &last[errors * states..][..states], &mut next[errors * states..][..width], search);
             }
             for errors in 0..=most.min(t + 1) {
                 let into = &mut rest[errors * states..][..width];

@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Chain, Forth};
+use super::Chain;
 
 /// The way back, in the widest vectors that the machine has.
 struct Back<'c> {
@@ -28,10 +28,8 @@ impl Chain {
     pub fn margins(&mut self, y: &[u32], margins: &mut Vec<f64>) {
         assert!(self.len > 0 && y.len() == self.len, "a label for each of some variables");
         let best = self.score(y);
-        let (mut forth, mut back) = (std::mem::take(&mut self.forth), std::mem::take(&mut self.back));
-        forth.resize(self.table_len(), 0.0);
+        let (forth, mut back) = (self.filled_forth(), std::mem::take(&mut self.back));
         back.resize(self.table_len(), 0.0);
-        Arch::new().dispatch(Forth { chain: self, forth: &mut forth });
         Arch::new().dispatch(Back { chain: self, back: &mut back });
         margins.clear();
         margins.extend((0..self.len).map(|t| {

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::block::{Limits, Way};
 use super::stack::Blocks;
 use crate::error::Result;
+use crate::memory::prefetch;
 use crate::parallel::{Pool, ranges};
 use crate::problem::Penalty;
 use crate::solver::random::Random;
 use crate::solver::state::{check, check_weights, is_sound};
-use crate::sparse::{dot, prefetch};
+use crate::sparse::dot;
 use crate::weights::Weights;
 
 /// Examples are brought near so many steps before their turn.

@@ -3,9 +3,10 @@
 use super::block::{self, Limits, Look};
 use super::slots;
 use crate::features::Block;
+use crate::memory::prefetch;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
-use crate::sparse::{SparseView, prefetch};
+use crate::sparse::SparseView;
 use crate::task::{Listed, Stacked, Task};
 use crate::weights::Weights;
 
