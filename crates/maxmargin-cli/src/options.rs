@@ -39,7 +39,7 @@ pub(crate) enum SolverName {
     GroupSlack,
     /// Exact steps on the variables of one example at a time
     DualCoordinate,
-    /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met; linear slack only
+    /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met
     Bcfw,
     /// Averaged stochastic subgradient steps: a baseline
     Subgradient,

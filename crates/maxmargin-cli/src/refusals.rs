@@ -149,9 +149,9 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack",
         ),
         (
-            problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::Bcfw,
+            is_hard && name == SolverName::Bcfw,
             "--penalty",
-            "bcfw needs a bounded dual, which only linear slack has; take dual-coordinate or n-slack",
+            "bcfw has no hard margin, whose dual has no bounds; take n-slack",
         ),
         (
             is_hard && name == SolverName::DualCoordinate,

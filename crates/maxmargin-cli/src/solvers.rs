@@ -35,7 +35,7 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
         _ => {
             let choice = auto::choose(problem);
             let name = match choice {
-                Choice::HardNSlack | Choice::NSlack => SolverName::NSlack,
+                Choice::HardNSlack => SolverName::NSlack,
                 Choice::DualCoordinate => SolverName::DualCoordinate,
                 Choice::OneSlack => SolverName::OneSlack,
                 Choice::Bcfw => SolverName::Bcfw,

@@ -36,7 +36,7 @@ fn options_without_effect_are_refused() {
         ("--cache 3", "--cache: belongs to the solvers one-slack and group-slack (--solver auto takes dual-coordinate"),
         ("--solver auto --max-cuts 9", "(--solver auto takes dual-coordinate here)"),
         ("--penalty hard --max-cuts 9", "(--solver auto takes n-slack here)"),
-        ("--solver bcfw --penalty quadratic", "--penalty: "),
+        ("--solver bcfw --penalty hard", "--penalty: "),
         ("--solver bcfw --cache 3", "--cache: "),
         ("--solver dual-coordinate --penalty hard", "--penalty: "),
         ("--solver dual-coordinate --batch 3", "--batch: "),

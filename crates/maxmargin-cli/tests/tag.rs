@@ -313,7 +313,7 @@ fn every_solver_and_problem_is_trained() {
         ("--tag-cost T1=3 --tag-cost T2=0.5", "bcfw"),
         ("--loss zero-one", "bcfw"),
         ("--rescaling slack", "bcfw"),
-        ("--penalty quadratic", "n-slack"),
+        ("--penalty quadratic", "bcfw"),
         ("--min-count 3", "bcfw"),
         ("--c-path auto --heldout h.pos --keep-best", "bcfw"),
         ("--folds 3 --c-path-per-example 0.01,0.1", "bcfw"),

@@ -102,7 +102,7 @@ fn options_that_have_no_effect_are_refused() {
         ("--solver group-slack", "--groups P"),
         ("--solver mle -c 3", "--c: "),
         ("--solver mle --max-passes 3", "--max-passes: "),
-        ("--solver bcfw --penalty quadratic", "--penalty: "),
+        ("--solver bcfw --penalty hard", "--penalty: "),
         ("--template b.dat --format crfsuite", "--template: "),
         ("--tag-cost X=2 --loss zero-one", "--tag-cost: "),
         ("--tag-cost X=2 --rescaling slack", "--tag-cost: "),

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 
 pub(crate) use crew::Crew;
+pub(crate) use std::thread::{Scope, scope};
 
 /// Some threads, ready to work.
 #[derive(Debug)]

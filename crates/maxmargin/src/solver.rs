@@ -10,6 +10,7 @@ use crate::weights::Weights;
 pub mod auto;
 mod average;
 pub mod bcfw;
+mod blocks;
 mod course;
 pub mod cutting_plane;
 pub mod dual_coordinate;

@@ -33,10 +33,10 @@ fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
     let penalty = problem.formulation().penalty;
     if penalty != Penalty::Hard {
         all.push(Any::Subgradient);
+        all.extend(bcfws());
     }
     if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
-        all.extend(bcfws());
     }
     if has_coordinates(problem) {
         all.extend(dual_coordinates());

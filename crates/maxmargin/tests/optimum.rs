@@ -50,10 +50,10 @@ fn faults<T: Exhaustive>(problem: &Problem<'_, T>) -> Vec<String> {
         certified(problem.len()).iter().filter_map(|solver| verdict(problem, solver, &settings, best)).collect();
     if penalty != Penalty::Hard {
         faults.extend(verdict(problem, &Any::Subgradient, &to_gap(0.05), best));
+        faults.extend(bcfws().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
     }
     if penalty == Penalty::Linear {
         faults.extend(verdict(problem, &Any::FrankWolfe, &to_gap(0.05), best));
-        faults.extend(bcfws().iter().filter_map(|solver| verdict(problem, solver, &settings, best)));
     }
     if has_coordinates(problem) {
         for settings in [settings, to_relative_gap(1e-8)] {
@@ -221,7 +221,7 @@ fn warm_starts_keep_the_bound_honest() {
             if has_coordinates(&problem) {
                 wrong.extend(dual_coordinates().iter().filter_map(|s| verdict(&problem, s, &settings, best)));
             }
-            if f.penalty == Penalty::Linear {
+            if f.penalty != Penalty::Hard {
                 wrong.extend(bcfws().iter().filter_map(|solver| verdict(&problem, solver, &settings, best)));
             }
             if f.penalty != Penalty::Hard {

@@ -56,10 +56,10 @@ fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
     let penalty = problem.formulation().penalty;
     if penalty != Penalty::Hard {
         all.push(Any::Subgradient);
+        all.extend(bcfws());
     }
     if penalty == Penalty::Linear {
         all.push(Any::FrankWolfe);
-        all.extend(bcfws());
     }
     if has_coordinates(problem) {
         all.extend(dual_coordinates());
@@ -431,7 +431,7 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"solver: one-slack").contains("no saved state"));
     assert!(rule(b"maxmargin state\n").contains("cut off"));
     assert!(rule(b"maxmargin state\n\x09\0\0\0 and more").contains("version 9"));
-    assert!(rule(b"maxmargin state\n\x02\0\0\0 and more").contains("damaged"));
+    assert!(rule(b"maxmargin state\n\x03\0\0\0 and more").contains("damaged"));
 }
 
 /// The bytes with a change, and a checksum that fits.

@@ -481,10 +481,10 @@ fn solvers(n: usize, penalty: Penalty) -> Vec<(Any, f64)> {
     ];
     if penalty != Penalty::Hard {
         all.push((Any::Subgradient, 1e-3));
+        all.extend(bcfws().map(|solver| (solver, 1e-5)));
     }
     if penalty == Penalty::Linear {
         all.push((Any::FrankWolfe, 1e-3));
-        all.extend(bcfws().map(|solver| (solver, 1e-5)));
     }
     all
 }

@@ -94,7 +94,7 @@ struct Sources {
 /// maxima only, each label's in the same order.
 struct Forth<'c> {
     chain: &'c Chain,
-    forth: &'c mut [f64],
+    table: &'c mut [f64],
     search: &'c mut Search,
 }
 
@@ -104,7 +104,7 @@ impl WithSimd for Forth<'_> {
     // What is inlined here is compiled once for each kind of machine.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.chain.fill_forth(self.forth, self.search);
+        self.chain.fill_forth(self.table, self.search);
     }
 }
 
@@ -215,7 +215,7 @@ impl Chain {
     fn filled_forth(&mut self) -> Vec<f64> {
         let (mut forth, mut search) = (std::mem::take(&mut self.forth), std::mem::take(&mut self.search));
         forth.resize(self.table_len(), 0.0);
-        Arch::new().dispatch(Forth { chain: self, forth: &mut forth, search: &mut search });
+        Arch::new().dispatch(Forth { chain: self, table: &mut forth, search: &mut search });
         self.search = search;
         forth
     }

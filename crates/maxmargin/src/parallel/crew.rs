@@ -183,7 +183,7 @@ mod tests {
     fn the_caller_may_panic() {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             std::thread::scope(|scope| {
-                let mut crew = Crew::start(scope, 2, |_: (), (): &mut ()| ()).unwrap();
+                let mut crew = Crew::start(scope, 2, |(): (), (): &mut ()| ()).unwrap();
                 crew.call(|| (), || panic!("on purpose"));
             });
         }));

@@ -24,8 +24,6 @@ pub enum Choice {
     OneSlack,
     /// [`Bcfw`]
     Bcfw,
-    /// [`NSlack`], for quadratic slack.
-    NSlack,
 }
 
 /// Dual coordinates keep a variable for each output of each example, up to so many: 1 GB.
@@ -38,8 +36,7 @@ const HUGE: f64 = 1e4;
 /// The solver that should be fastest.
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
-/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw with
-/// linear slack, to n-slack with quadratic.
+/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw.
 pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {
@@ -53,8 +50,7 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
             let is_huge = penalty == Penalty::Linear && problem.formulation().c / problem.len() as f64 * norm2 > HUGE;
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
-        _ if penalty == Penalty::Linear => Choice::Bcfw,
-        _ => Choice::NSlack,
+        _ => Choice::Bcfw,
     }
 }
 
@@ -62,7 +58,7 @@ impl Choice {
     /// The solver's name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Self::HardNSlack | Self::NSlack => "n-slack",
+            Self::HardNSlack => "n-slack",
             Self::DualCoordinate => "dual-coordinate",
             Self::OneSlack => "one-slack",
             Self::Bcfw => "bcfw",
@@ -76,7 +72,6 @@ impl Choice {
             Self::DualCoordinate => "its outputs can be listed, so each example's variables are solved exactly",
             Self::OneSlack => "with so large a C, steps on single examples lead nowhere soon",
             Self::Bcfw => "its outputs are too many to list, and each example is solved over those that it has met",
-            Self::NSlack => "its outputs are too many to list, and slack is quadratic",
         }
     }
 }
@@ -93,7 +88,7 @@ impl Solver for Auto {
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
         match choose(problem) {
-            Choice::HardNSlack | Choice::NSlack => NSlack::default().solve(problem, settings, observer),
+            Choice::HardNSlack => NSlack::default().solve(problem, settings, observer),
             Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
             Choice::OneSlack => CuttingPlane::default().solve(problem, settings, observer),
             Choice::Bcfw => Bcfw::default().solve(problem, settings, observer),

@@ -8,7 +8,7 @@
 //! (Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithm 4; Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016:
 //! gap sampling, caching, pairwise steps.) A pass asks the oracle n times, for examples in random order or drawn in
 //! proportion to their last known gaps, and solves each block over the outputs that its example has met. Passes without the
-//! oracle follow, as long as they pay. It needs a bounded dual, hence linear slack.
+//! oracle follow, as long as they pay. With quadratic slack there is a ridge in the place of the cap ([`blocks`](super::blocks)).
 //!
 //! The oracle is asked for a few examples side by side at one w; then their blocks are visited one by one, each at the w
 //! that the visits before it have left. An output found at a slightly older w is as good a direction as any: the line search
@@ -24,12 +24,11 @@ use super::lanes::{Lanes, Pace};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
-use crate::parallel::Pool;
+use crate::parallel::{Pool, scope};
 use crate::problem::{Penalty, Problem};
 use crate::task::Task;
 use crate::weights::Weights;
 
-mod block;
 mod dual;
 mod gaps;
 mod order;
@@ -82,13 +81,13 @@ impl Solver for Bcfw {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
-        if problem.formulation().penalty != Penalty::Linear {
-            let rule = "bcfw needs a bounded dual, which only linear slack has; take one-slack or n-slack";
+        if problem.formulation().penalty == Penalty::Hard {
+            let rule = "bcfw has no hard margin, whose dual has no bounds; take n-slack";
             return Err(Error::setting("penalty", rule));
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let status = std::thread::scope(|scope| {
+        let status = scope(|scope| {
             let pace = Pace::new(problem);
             let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
             let mut run = Run::new(self, problem, settings.seed, &pool, pace, lanes);
@@ -188,7 +187,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         self.position = Position::default();
         self.visits.begin_anew();
         self.dual.rescale(growth)?;
-        course.bound(self.dual.value());
+        course.bound(self.dual.blocks.value());
         self.settle(course)
     }
 
@@ -208,8 +207,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             if let ControlFlow::Break(status) = last {
                 if status != Status::Converged && !self.position.certified {
                     // The best so far may be from long ago.
-                    self.dual.rebuild()?;
-                    for at in [self.dual.mean(), self.dual.w.clone()] {
+                    self.dual.blocks.rebuild()?;
+                    for at in [self.dual.mean(), self.dual.blocks.w.clone()] {
                         self.exact_pass(&at, course)?;
                     }
                 }
@@ -234,11 +233,11 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         while made < self.pace.round && !self.visits.is_over() {
             self.visits.next(self.pace.side_by_side, &mut self.batch);
             made += self.batch.len();
-            let (w, lanes, batch) = (&mut self.dual.w, &mut self.lanes, &self.batch);
+            let (w, lanes, batch) = (&mut self.dual.blocks.w, &mut self.lanes, &self.batch);
             course.in_oracle(|| lanes.ask(w, 1.0, batch))?;
             for answer in self.lanes.answers() {
-                let found = (answer.h > 0.0).then_some(&answer.y);
-                let visit = self.dual.visit(answer.i, found, worth)?;
+                let found = (answer.h > 0.0).then_some((&answer.y, worth));
+                let visit = self.dual.visit(answer.i, found)?;
                 self.visits.set_gap(answer.i, visit.gap);
                 let oracle = problem.task().oracle_cost(problem.input(answer.i));
                 self.position.tally.add(visit.rise, visit.work + oracle);
@@ -259,9 +258,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             }
         }
         self.dual.end_pass(self.solver.idle_passes);
-        let value = self.dual.value();
+        let value = self.dual.blocks.value();
         course.bound(value);
-        (course.so_far.working_set, course.so_far.support) = self.dual.count();
+        (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         // In f64 the dual cannot rise for ever.
         let rises = tally.rise > 1e-14 * value.abs();
         let Position { stalled, since_exact, .. } = &mut self.position;
@@ -270,10 +269,10 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         course.so_far.stalled = *stalled >= STALLED_PASSES;
 
         let exact = if *since_exact >= EXACT_EVERY || !rises {
-            self.dual.rebuild()?;
+            self.dual.blocks.rebuild()?;
             let mean = self.dual.mean();
             self.exact_pass(&mean, course)?;
-            Some(self.dual.w.clone())
+            Some(self.dual.blocks.w.clone())
         } else if self.visits.total_gap() <= LOOK_AT * course.target() {
             let (at, gap) = self.best_point()?;
             (gap <= course.target()).then_some(at)
@@ -291,11 +290,11 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Of w and the mean of the points since the last exact pass the better one, and its gap, as far as the outputs tell
     /// that the examples have met: P - D is no less.
     fn best_point(&mut self) -> Result<(Weights, f64)> {
-        self.dual.rebuild()?;
+        self.dual.blocks.rebuild()?;
         let mean = self.dual.mean();
-        let (at_w, at_mean) = (self.dual.glance(self.pool, &self.dual.w)?, self.dual.glance(self.pool, &mean)?);
-        let (at, primal) = if at_mean < at_w { (mean, at_mean) } else { (self.dual.w.clone(), at_w) };
-        Ok((at, primal - self.dual.value()))
+        let (at_w, at_mean) = (self.dual.glance(self.pool, &self.dual.blocks.w)?, self.dual.glance(self.pool, &mean)?);
+        let (at, primal) = if at_mean < at_w { (mean, at_mean) } else { (self.dual.blocks.w.clone(), at_w) };
+        Ok((at, primal - self.dual.blocks.value()))
     }
 
     /// Asks the oracle for all examples at one point; returns P there. The outputs that it finds are not lost: the next
@@ -303,11 +302,11 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     fn exact_pass(&mut self, at: &Weights, course: &mut Course<'_>) -> Result<f64> {
         let worth = self.worth(course);
         let (dual, pool) = (&mut self.dual, self.pool);
-        course.bound(dual.value());
+        course.bound(dual.blocks.value());
         let standing = course.in_oracle(|| dual.examine(pool, at, worth))?;
         course.so_far.oracle_calls += self.problem.len() as u64;
         course.offer(at, standing.primal);
-        if *at == dual.w {
+        if *at == dual.blocks.w {
             self.visits.set_gaps(standing.gaps);
             self.position.since_exact = 0;
         }
@@ -327,9 +326,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             for (at, &i) in order.iter().enumerate() {
                 // Waiting for weights would take longer than the visits.
                 if let Some(&soon) = order.get(at + 1) {
-                    self.dual.prefetch(soon as usize)?;
+                    self.dual.blocks.prefetch(soon as usize)?;
                 }
-                let visit = self.dual.visit(i as usize, None, 0.0)?;
+                let visit = self.dual.visit(i as usize, None)?;
                 tally.add(visit.rise, visit.work);
             }
             Ok(tally)

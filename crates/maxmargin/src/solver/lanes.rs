@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::Scope;
 
 use crate::error::{Error, Result};
-use crate::parallel::Crew;
+use crate::parallel::{Crew, Scope};
 use crate::problem::{OracleScratch, Problem};
 use crate::task::Task;
 use crate::weights::Weights;

@@ -163,12 +163,12 @@ impl<T: Task> Run<'_, '_, T> {
             self.position = position;
             return Ok(());
         };
-        self.dual.rescale(growth)?;
-        course.bound(self.dual.value());
+        self.dual.blocks.rescale(growth)?;
+        course.bound(self.dual.blocks.value());
         let tolerance = self.tolerance(course);
         course.in_qp(|| self.dual.solve(tolerance))?;
-        course.bound(self.dual.value());
-        (course.so_far.working_set, course.so_far.support) = self.dual.count();
+        course.bound(self.dual.blocks.value());
+        (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         Ok(())
     }
 
@@ -209,9 +209,9 @@ impl<T: Task> Run<'_, '_, T> {
             let answers = course.in_oracle(|| ask(problem, pool, dual, asked.clone(), worth))?;
             course.so_far.oracle_calls += asked.len() as u64;
             for (i, answer) in asked.zip(answers) {
-                *estimate += dual.gap_at(i, answer.h)?;
+                *estimate += dual.blocks.gap_at(i, answer.h)?;
                 let Some(y) = answer.y else { continue };
-                if dual.add(i, y) {
+                if dual.add(i, y)? {
                     *added += 1;
                     *waiting += 1;
                     if solver.update == Update::OwnCuts {
@@ -225,7 +225,7 @@ impl<T: Task> Run<'_, '_, T> {
             } else if *next - first < REPORT_AFTER {
                 continue;
             }
-            course.so_far.working_set = dual.count().0;
+            course.so_far.working_set = dual.blocks.count().0;
             return Ok(false);
         }
         Ok(true)
@@ -240,8 +240,8 @@ impl<T: Task> Run<'_, '_, T> {
         self.position = Position { last_estimate: estimate, stalled, ..Position::default() };
         let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
         course.in_qp(|| self.dual.solve(tolerance))?;
-        course.bound(self.dual.value());
-        (course.so_far.working_set, course.so_far.support) = self.dual.count();
+        course.bound(self.dual.blocks.value());
+        (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         self.dual.drop_inactive(self.solver.idle_rounds);
         if added > 0 && estimate > course.target() {
             return Ok(None);
@@ -255,9 +255,9 @@ impl<T: Task> Run<'_, '_, T> {
 
     /// An exact pass at w, computed anew.
     fn offer(&mut self, course: &mut Course<'_>) -> Result<f64> {
-        self.dual.rebuild()?;
-        course.bound(self.dual.value());
-        course.offer_exact(self.problem, &self.dual.w, self.pool)
+        self.dual.blocks.rebuild()?;
+        course.bound(self.dual.blocks.value());
+        course.offer_exact(self.problem, &self.dual.blocks.w, self.pool)
     }
 }
 
@@ -278,14 +278,14 @@ fn start<T: Task>(
     course: &mut Course<'_>,
 ) -> Result<()> {
     let Some(start) = &settings.warm_start else {
-        course.offer_exact(problem, &dual.w, pool)?;
+        course.offer_exact(problem, &dual.blocks.w, pool)?;
         return Ok(());
     };
     course.offer_exact(problem, start, pool)?;
     let mut scratch = OracleScratch::default();
     for i in 0..problem.len() {
         if problem.oracle(i, start, &mut scratch)? > 0.0 && problem.weight(i) > 0.0 {
-            dual.add(i, scratch.y.clone());
+            dual.add(i, scratch.y.clone())?;
         }
     }
     course.so_far.oracle_calls += problem.len() as u64;
@@ -303,11 +303,11 @@ fn ask<T: Task>(
 ) -> Result<Vec<Answer<T::Output>>> {
     const PARTS: usize = 8;
     let parts = pool.map(ranges(examples.len(), PARTS), |part| {
-        let mut scratch = OracleScratch::default();
+        let (mut scratch, mut values) = (OracleScratch::default(), Vec::new());
         part.map(|e| {
             let i = examples.start + e;
-            let h = problem.oracle(i, &dual.w, &mut scratch)?;
-            let y = dual.is_worth(i, h, worth)?.then(|| scratch.y.clone());
+            let h = problem.oracle(i, &dual.blocks.w, &mut scratch)?;
+            let y = dual.is_worth(i, h, worth, &mut values)?.then(|| scratch.y.clone());
             Ok(Answer { h, y })
         })
         .collect::<Result<Vec<_>>>()

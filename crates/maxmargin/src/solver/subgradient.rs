@@ -37,7 +37,7 @@ use super::state::{Resumable, Writer, check, check_weights, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::features::Collect;
-use crate::parallel::Pool;
+use crate::parallel::{Pool, scope};
 use crate::problem::{Penalty, Problem};
 use crate::sparse::dot;
 use crate::task::Task;
@@ -64,7 +64,7 @@ impl Solver for Subgradient {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let status = std::thread::scope(|scope| {
+        let status = scope(|scope| {
             let pace = Pace::new(problem);
             let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
             let mut run = Run::new(problem, settings, &pool, pace, lanes);

@@ -217,7 +217,7 @@ pub fn bcfw(order: Order, cached_passes: u32, idle_passes: u32) -> Any {
     Any::Bcfw(Bcfw { order, cached_passes, idle_passes })
 }
 
-/// Block-coordinate Frank-Wolfe, with everything and with as little as possible; linear slack only.
+/// Block-coordinate Frank-Wolfe, with everything and with as little as possible; no hard margin.
 pub fn bcfws() -> [Any; 3] {
     [Any::Bcfw(Bcfw::default()), bcfw(Order::Permutations, 0, 1), bcfw(Order::Gaps, 1, 3)]
 }

@@ -72,7 +72,9 @@ mod tests {
             asked in proptest::collection::vec("[ab]{0,20}|c{250,260}", 0..60),
         ) {
             let mut names = Dictionary::new();
-            known.iter().for_each(|name| drop(names.intern(name.as_bytes())));
+            for name in &known {
+                prop_assert!(names.intern(name.as_bytes()).is_some());
+            }
             let mut together = Together::default();
             for _ in 0..2 {
                 asked.iter().enumerate().for_each(|(at, name)| together.ask(&names, name.as_bytes(), at));

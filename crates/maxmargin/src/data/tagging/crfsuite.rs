@@ -36,9 +36,10 @@ pub(super) fn parse<S: Sink>(text: &[u8], rule: LabelRule, out: &mut Parsed<S>) 
         let attributes = line.get(end + 1..).unwrap_or_default();
         if memchr::memchr2(b':', b'\\', attributes).is_none() {
             each(attributes, |plain| {
-                Ok(if !plain.is_empty() {
-                    out.sink.feature(plain, 1.0)
-                })
+                if !plain.is_empty() {
+                    out.sink.feature(plain, 1.0);
+                }
+                Ok(())
             })?;
         } else {
             each(attributes, |field| attribute(field, &mut name, &mut out.sink))?;

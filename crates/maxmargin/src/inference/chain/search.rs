@@ -6,7 +6,7 @@
 //! floor = min_c  last[b] + scores[b][c]
 //! ```
 //!
-//! and state s gives none of them more than `last[s] + max_c scores[s][c]`. Where that is not above the floor, s need not be
+//! and state s gives none of them more than `last[s] + max_c scores[s][c]`. Where that is below the floor, s need not be
 //! looked at. Once a model knows something, few states of dozens remain. Rounding is monotone, so this holds for the
 //! numbers as computed, and the maxima are the same to the bit.
 
@@ -72,7 +72,7 @@ impl Search {
             // No branch: which states remain is hard to guess.
             let way = way(s);
             ways[count] = way;
-            count += usize::from((way.so_far + ceilings[way.row] > floor) | (way.row == best.row));
+            count += usize::from(way.so_far + ceilings[way.row] >= floor);
         }
         &ways[..count]
     }

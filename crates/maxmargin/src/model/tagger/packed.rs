@@ -1,7 +1,5 @@
 //! The weights of token features, laid out for prediction.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is compiled for the oldest machine only")]
-
 use pulp::{Arch, Simd, WithSimd};
 
 use super::TagWeights;

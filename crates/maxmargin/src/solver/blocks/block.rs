@@ -1,7 +1,7 @@
 //! One block of the dual: the outputs that an example has met, their weights, and their inner products.
 //!
 //! ```text
-//! max  sum_j a_j v_j - 1/2 |sum_j a_j lhs_j|^2   over   a >= 0,  sum a <= U
+//! max  sum_j a_j v_j - 1/2 |sum_j a_j lhs_j|^2 - r/2 S^2   over   a >= 0,  S = sum_j a_j <= U
 //! ```
 //!
 //! with v_j the violations where the other blocks stay as they are. The truth takes what is left of the cap U: its
@@ -16,19 +16,26 @@ use crate::problem::Term;
 
 /// An output of the example.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Held<Y> {
-    pub(super) y: Y,
-    pub(super) term: Term,
+pub(in crate::solver) struct Held<Y> {
+    pub(in crate::solver) y: Y,
+    pub(in crate::solver) term: Term,
     /// Its dual variable, at most U.
-    pub(super) alpha: f64,
+    pub(in crate::solver) alpha: f64,
     /// The pass in which it was last of use.
-    pub(super) used: u32,
+    pub(in crate::solver) used: u32,
+}
+
+/// What bounds the weights of an example: a cap U and a ridge r.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::solver) struct Limits {
+    pub(in crate::solver) cap: f64,
+    pub(in crate::solver) ridge: f64,
 }
 
 /// An example's outputs.
 #[derive(Debug)]
-pub(super) struct Block<Y> {
-    pub(super) held: Vec<Held<Y>>,
+pub(in crate::solver) struct Block<Y> {
+    pub(in crate::solver) held: Vec<Held<Y>>,
     /// `<lhs_j, lhs_k>` for k <= j, row by row.
     gram: Vec<f64>,
 }
@@ -66,29 +73,42 @@ impl<Y> Block<Y> {
         }
     }
 
-    /// What the outputs leave of the cap: the truth's.
-    fn rest(&self, cap: f64) -> f64 {
-        let rest = cap - self.held.iter().map(|held| held.alpha).sum::<f64>();
-        if rest > NOTHING * cap { rest } else { 0.0 }
+    /// S, the sum of the weights.
+    pub(super) fn sum(&self) -> f64 {
+        self.held.iter().map(|held| held.alpha).sum()
     }
 
-    /// The block's gap `U H - sum_j a_j v_j`, where H is the largest of the violations, or `h` if that is more.
-    pub(super) fn gap(&self, values: &[f64], h: f64, cap: f64) -> f64 {
+    /// `sum_j a_j rhs_j`
+    pub(super) fn rhs(&self) -> f64 {
+        self.held.iter().map(|held| held.alpha * held.term.rhs).sum()
+    }
+
+    /// What the outputs leave of the cap: the truth's.
+    fn rest(&self, cap: f64) -> f64 {
+        let rest = cap - self.sum();
+        // Not `NOTHING * cap`, which is infinite where the cap is.
+        if rest > NOTHING * cap.min(f64::MAX) { rest } else { 0.0 }
+    }
+
+    /// The block's gap, where H is the largest of the violations, or `h` if that is more: with a cap `U H - sum_j a_j v_j`,
+    /// with a ridge `H^2 / 2r + r S^2 / 2 - sum_j a_j v_j`.
+    pub(in crate::solver) fn gap(&self, values: &[f64], h: f64, Limits { cap, ridge }: Limits) -> f64 {
         let h = values.iter().copied().fold(h.max(0.0), f64::max);
         let inner: f64 = self.held.iter().zip(values).map(|(held, v)| held.alpha * v).sum();
-        (cap * h - inner).max(0.0)
+        let slack = if ridge > 0.0 { 0.5 * (h * h / ridge + ridge * self.sum() * self.sum()) } else { cap * h };
+        (slack - inner).max(0.0)
     }
 
     /// Pair steps until the block's gap is at most `share` of `gap`, what it is now. Violations follow in `values`. Returns
     /// by how much the dual rises.
-    pub(super) fn solve(&mut self, values: &mut [f64], cap: f64, gap: f64, share: f64, now: u32) -> f64 {
+    pub(super) fn solve(&mut self, values: &mut [f64], limits: Limits, gap: f64, share: f64, now: u32) -> f64 {
         // A step in ten empties an output; the others converge fast.
         let most_steps = 10 + 10 * self.held.len();
         let mut rise = 0.0;
         for _ in 0..most_steps {
-            let gain = self.pair_step(values, cap, now);
+            let gain = self.pair_step(values, limits, now);
             rise += gain;
-            if gain == 0.0 || self.gap(values, 0.0, cap) <= share * gap {
+            if gain == 0.0 || self.gap(values, 0.0, limits) <= share * gap {
                 break;
             }
         }
@@ -99,11 +119,12 @@ impl<Y> Block<Y> {
     }
 
     /// One step. Returns by how much the dual rises, 0 where there is nothing to gain.
-    fn pair_step(&mut self, values: &mut [f64], cap: f64, now: u32) -> f64 {
-        let rest = self.rest(cap);
+    fn pair_step(&mut self, values: &mut [f64], Limits { cap, ridge }: Limits, now: u32) -> f64 {
+        let (rest, held_back) = (self.rest(cap), ridge * self.sum());
         let (mut to, mut highest) = (None, 0.0);
         let (mut from, mut lowest) = (None, if rest > 0.0 { 0.0 } else { f64::INFINITY });
-        for (j, (held, &v)) in self.held.iter().zip(&*values).enumerate() {
+        for (j, (held, v)) in self.held.iter().zip(&*values).enumerate() {
+            let v = v - held_back;
             if v > highest {
                 (to, highest) = (Some(j), v);
             }
@@ -119,7 +140,9 @@ impl<Y> Block<Y> {
             self.held[j].used = now;
         }
         let available = from.map_or(rest, |j| self.held[j].alpha);
-        let curvature = (self.inner(to, to) - 2.0 * self.inner(to, from) + self.inner(from, from)).max(0.0);
+        // Between two outputs S stays what it is.
+        let ridge = if to.is_some() && from.is_some() { 0.0 } else { ridge };
+        let curvature = (self.inner(to, to) - 2.0 * self.inner(to, from) + self.inner(from, from)).max(0.0) + ridge;
         // Outputs that look the same cost no norm: all the way.
         let step = (slope / curvature).min(available);
         if let Some(j) = from {
@@ -178,36 +201,37 @@ mod tests {
     }
 
     /// Violations from scratch, and the dual value.
-    fn by_definition(block: &Block<usize>, lhs: &[Vec<f64>]) -> (Vec<f64>, f64) {
+    fn by_definition(block: &Block<usize>, lhs: &[Vec<f64>], ridge: f64) -> (Vec<f64>, f64) {
         let mut w = [0.0; D];
         for held in &block.held {
             w.iter_mut().zip(&lhs[held.y]).for_each(|(w, x)| *w += held.alpha * x);
         }
         let values = block.held.iter().map(|held| held.term.rhs - dot(&lhs[held.y], &w)).collect();
         let l: f64 = block.held.iter().map(|held| held.alpha * held.term.rhs).sum();
-        (values, l - 0.5 * dot(&w, &w))
+        (values, l - 0.5 * dot(&w, &w) - 0.5 * ridge * block.sum() * block.sum())
     }
 
     #[test]
     fn solved_to_the_end_within_the_cap() {
         let mut random = Random::new(3);
-        for cap in [0.01, 0.5, 100.0] {
+        for (cap, ridge) in [(0.01, 0.0), (0.5, 0.0), (100.0, 0.0), (f64::INFINITY, 0.01), (f64::INFINITY, 3.0)] {
+            let limits = Limits { cap, ridge };
             for outputs in 1..8 {
                 let (mut block, lhs, mut values) = random_block(&mut random, outputs);
-                let first = block.gap(&values, 0.0, cap);
+                let first = block.gap(&values, 0.0, limits);
                 let mut rise = 0.0;
                 for _ in 0..200 {
-                    let gap = block.gap(&values, 0.0, cap);
-                    rise += block.solve(&mut values, cap, gap, 0.1, 1);
+                    let gap = block.gap(&values, 0.0, limits);
+                    rise += block.solve(&mut values, limits, gap, 0.1, 1);
                 }
-                let (expected, dual) = by_definition(&block, &lhs);
+                let (expected, dual) = by_definition(&block, &lhs, ridge);
                 for (v, expected) in values.iter().zip(&expected) {
                     assert!((v - expected).abs() < 1e-9, "{v} {expected}");
                 }
                 assert!((rise - dual).abs() < 1e-9, "{rise} {dual}");
                 assert!(block.held.iter().all(|held| held.alpha >= 0.0) && block.rest(cap) >= 0.0);
-                let gap = block.gap(&values, 0.0, cap);
-                assert!(gap <= 1e-6 * first, "{outputs} outputs, cap {cap}: gap {gap} of {first}");
+                let gap = block.gap(&values, 0.0, limits);
+                assert!(gap <= 1e-6 * first, "{outputs} outputs, {limits:?}: gap {gap} of {first}");
             }
         }
     }

@@ -1,0 +1,289 @@
+//! The dual with a block for each example, solved block by block on w itself.
+//!
+//! ```text
+//! max  D = sum a rhs - 1/2 |w|^2 - 1/2 sum_i r_i S_i^2,   w = sum a lhs,   a >= 0,   S_i = sum of i's own a's
+//! linear slack: S_i <= U_i = C c_i / n,  r_i = 0;   quadratic slack: no cap,  r_i = 1 / U_i
+//! ```
+//!
+//! Outputs are kept, not left sides. A block is visited at the current w: its outputs are scored, it is solved with the inner
+//! products at hand ([`block`]), and w moves by what changed. No visit touches more of w than the parts of the example's own
+//! outputs.
+
+use super::state::{Reader, Writer, check, check_weights, is_sound};
+use crate::error::Result;
+use crate::features::{Accumulate, Lookup, Prefetch, ScoreIn, Sink};
+use crate::problem::{Penalty, Problem};
+use crate::sparse::dot;
+use crate::task::Task;
+use crate::weights::Weights;
+
+mod block;
+
+pub(super) use block::{Block, Held, Limits};
+
+/// A visit solves its block until this share of the gap is left: the next visit will find another one anyway.
+const LEFT: f64 = 0.1;
+
+/// What a visit has found and done.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Visit {
+    /// The block's gap before the visit, as far as its outputs tell.
+    pub(super) gap: f64,
+    /// By how much the dual rose.
+    pub(super) rise: f64,
+    /// In looks: one look is the score of one output. An oracle call is not in it.
+    pub(super) work: f64,
+}
+
+/// The dual variables, and w.
+pub(super) struct Blocks<'p, 'a, T: Task> {
+    problem: &'p Problem<'a, T>,
+    own: Vec<Block<T::Output>>,
+    pub(super) w: Weights,
+    values: Vec<f64>,
+    before: Vec<f64>,
+    row: Vec<f64>,
+    /// The left side whose inner products are computed.
+    lhs: Lookup,
+}
+
+impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
+    pub(super) fn new(problem: &'p Problem<'a, T>) -> Self {
+        Self {
+            problem,
+            own: (0..problem.len()).map(|_| Block::default()).collect(),
+            w: Weights::zeros(problem.dimension()),
+            values: Vec::new(),
+            before: Vec::new(),
+            row: Vec::new(),
+            lhs: Lookup::default(),
+        }
+    }
+
+    /// Writes what the next visit starts from.
+    pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.own.iter().map(|block| &block.held).collect::<Vec<_>>())?;
+        out.put(&self.w)
+    }
+
+    /// Reads it again. Inner products are computed anew, in the same bits.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let (problem, task) = (self.problem, self.problem.task());
+        let blocks: Vec<Vec<Held<T::Output>>> = reader.take()?;
+        check(blocks.len() == problem.len(), "blocks")?;
+        for (i, held) in blocks.into_iter().enumerate() {
+            let sum: f64 = held.iter().map(|held| held.alpha).sum();
+            check(held.iter().all(|held| held.alpha >= 0.0) && is_sound(sum), "dual variables")?;
+            for Held { y, term, alpha, used } in held {
+                check(!self.has(i, &y) && task.check(problem.input(i), &y).is_ok(), "outputs")?;
+                check(term == problem.term(task.loss(problem.truth(i), &y)), "terms")?;
+                self.add(i, y, used)?;
+                self.own[i].held.last_mut().expect("what was added").alpha = alpha;
+            }
+        }
+        self.w = reader.take()?;
+        check_weights(&self.w, problem.dimension())
+    }
+
+    /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.
+    pub(super) fn rescale(&mut self, growth: f64) -> Result<()> {
+        let (mut linear, mut square) = (0.0, dot(self.w.as_slice(), self.w.as_slice()));
+        for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
+            linear += block.rhs();
+            square += self.limits(i).ridge * block.sum() * block.sum();
+        }
+        let best = linear / square;
+        // 0 / 0 where all is zero.
+        let factor = if self.is_quadratic() || best < growth { best } else { growth };
+        if factor.is_finite() {
+            self.own.iter_mut().flat_map(|block| &mut block.held).for_each(|held| held.alpha *= factor.max(0.0));
+        }
+        self.rebuild()
+    }
+
+    fn is_quadratic(&self) -> bool {
+        self.problem.formulation().penalty == Penalty::Quadratic
+    }
+
+    /// Cap and ridge of example i; a cap of 0 where it has no weight.
+    pub(super) fn limits(&self, i: usize) -> Limits {
+        let share = self.problem.formulation().c * self.problem.weight(i) / self.problem.len() as f64;
+        if self.is_quadratic() && share > 0.0 {
+            Limits { cap: f64::INFINITY, ridge: 1.0 / share }
+        } else {
+            Limits { cap: share, ridge: 0.0 }
+        }
+    }
+
+    /// What a slack of `h` costs in P: `U_i h`, or `U_i h^2 / 2` where slack is quadratic.
+    pub(super) fn cost(&self, i: usize, h: f64) -> f64 {
+        let problem = self.problem;
+        problem.formulation().c * problem.weight(i) / problem.len() as f64 * problem.slack(h)
+    }
+
+    /// The outputs that example i has.
+    pub(super) fn of(&self, i: usize) -> &Block<T::Output> {
+        &self.own[i]
+    }
+
+    /// Does example i have this output?
+    pub(super) fn has(&self, i: usize, y: &T::Output) -> bool {
+        self.own[i].held.iter().any(|held| held.y == *y)
+    }
+
+    /// Violations at the point `at` of the outputs that example i has, into `values`. Returns the largest, 0 where there is
+    /// none.
+    pub(super) fn look(&self, i: usize, at: &Weights, values: &mut Vec<f64>) -> Result<f64> {
+        let problem = self.problem;
+        let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
+        let mut worst: f64 = 0.0;
+        values.clear();
+        for held in &self.own[i].held {
+            let v = held.term.violation(task.margin(at, x, truth, &held.y)?);
+            worst = worst.max(v);
+            values.push(v);
+        }
+        Ok(worst)
+    }
+
+    /// Example i's share of the gap at w, where its H is `h`.
+    pub(super) fn gap_at(&mut self, i: usize, h: f64) -> Result<f64> {
+        let limits = self.limits(i);
+        if limits.cap == 0.0 {
+            return Ok(0.0);
+        }
+        let mut values = std::mem::take(&mut self.values);
+        self.look(i, &self.w, &mut values)?;
+        let gap = self.own[i].gap(&values, h, limits);
+        self.values = values;
+        Ok(gap)
+    }
+
+    /// Visits block i, and hands what changed to `follow`, which moves w. `found`: what the oracle found, at this w or shortly
+    /// before, and what it must be worth: it is taken in where it needs more slack by that than the outputs that the example
+    /// has. `now` marks the outputs that are of use.
+    pub(super) fn visit(
+        &mut self,
+        i: usize,
+        found: Option<(&T::Output, f64)>,
+        now: u32,
+        follow: impl FnOnce(&mut Weights, Changes<'_, 'a, T>) -> Result<()>,
+    ) -> Result<Visit> {
+        let limits = self.limits(i);
+        if limits.cap == 0.0 || (found.is_none() && self.own[i].held.is_empty()) {
+            return Ok(Visit::default());
+        }
+        let mut values = std::mem::take(&mut self.values);
+        let worst = self.look(i, &self.w, &mut values)?;
+        let mut work = 1.0 + values.len() as f64;
+        if let Some((y, worth)) = found {
+            let v = self.problem.violation(i, &self.w, y)?;
+            work += 1.0;
+            // An output that the example has gets the same value again, so it is not taken twice.
+            if v > worst && self.problem.slack(v) - self.problem.slack(worst) > worth {
+                self.add(i, y.clone(), now)?;
+                values.push(v);
+                work += 4.0 + values.len() as f64;
+            }
+        }
+        let block = &mut self.own[i];
+        let gap = block.gap(&values, 0.0, limits);
+        self.before.clear();
+        self.before.extend(block.held.iter().map(|held| held.alpha));
+        let rise = block.solve(&mut values, limits, gap, LEFT, now);
+        self.values = values;
+        if rise > 0.0 {
+            let changes = Changes { problem: self.problem, i, held: &self.own[i].held, before: &self.before };
+            work += 1.0 + changes.iter().count() as f64;
+            follow(&mut self.w, changes)?;
+        }
+        Ok(Visit { gap, rise, work })
+    }
+
+    /// Asks for what a visit of block i will read, unless w is small enough to be near at all times.
+    pub(super) fn prefetch(&self, i: usize) -> Result<()> {
+        /// Numbers that a core's second cache holds, roughly.
+        const NEAR: usize = 1 << 16;
+        if self.w.len() <= NEAR {
+            return Ok(());
+        }
+        let (problem, mut sink) = (self.problem, Prefetch { w: self.w.as_slice() });
+        let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
+        self.own[i].held.iter().try_for_each(|held| task.difference(x, truth, &held.y, &mut sink))
+    }
+
+    /// Takes in an output with weight 0.
+    pub(super) fn add(&mut self, i: usize, y: T::Output, now: u32) -> Result<()> {
+        let (problem, task) = (self.problem, self.problem.task());
+        let (x, truth) = (problem.input(i), problem.truth(i));
+        let term = problem.term(task.loss(truth, &y));
+        debug_assert!(!self.has(i, &y), "an output that the example has");
+        self.lhs.clear();
+        problem.emit(i, &y, term.factor, &mut self.lhs)?;
+        let inner = |y: &T::Output| {
+            let mut sink = ScoreIn { lookup: &self.lhs, total: 0.0 };
+            task.difference(x, truth, y, &mut sink)?;
+            Ok(sink.total)
+        };
+        self.row.clear();
+        for held in &self.own[i].held {
+            self.row.push(held.term.factor * inner(&held.y)?);
+        }
+        self.row.push(term.factor * inner(&y)?);
+        self.own[i].push(Held { y, term, alpha: 0.0, used: now }, &self.row);
+        Ok(())
+    }
+
+    /// D, a lower bound of P.
+    pub(super) fn value(&self) -> f64 {
+        let mut value = -0.5 * dot(self.w.as_slice(), self.w.as_slice());
+        for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
+            value += block.rhs() - 0.5 * self.limits(i).ridge * block.sum() * block.sum();
+        }
+        value
+    }
+
+    /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.
+    pub(super) fn rebuild(&mut self) -> Result<()> {
+        let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
+        sink.sum.fill(0.0);
+        for (i, block) in self.own.iter().enumerate() {
+            for held in block.held.iter().filter(|held| held.alpha > 0.0) {
+                self.problem.emit(i, &held.y, held.alpha * held.term.factor, &mut sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of outputs, and of those with weight.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let held = self.own.iter().flat_map(|block| &block.held);
+        held.fold((0, 0), |(all, active), held| (all + 1, active + usize::from(held.alpha > 0.0)))
+    }
+
+    /// Forgets outputs without weight that were last of use before `since`.
+    pub(super) fn drop_idle(&mut self, since: u32) {
+        self.own.iter_mut().for_each(|block| block.drop_idle(since));
+    }
+}
+
+/// What a visit has changed in a block.
+pub(super) struct Changes<'c, 'a, T: Task> {
+    problem: &'c Problem<'a, T>,
+    i: usize,
+    held: &'c [Held<T::Output>],
+    before: &'c [f64],
+}
+
+impl<T: Task> Changes<'_, '_, T> {
+    /// The outputs whose weights have changed, and by how much.
+    fn iter(&self) -> impl Iterator<Item = (&Held<T::Output>, f64)> {
+        let changes = self.held.iter().zip(self.before).map(|(held, before)| (held, held.alpha - before));
+        changes.filter(|(_, change)| *change != 0.0)
+    }
+
+    /// The change of w.
+    pub(super) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
+        self.iter().try_for_each(|(held, change)| self.problem.emit(self.i, &held.y, change * held.term.factor, sink))
+    }
+}
