@@ -13,3 +13,4 @@ pub mod output;
 pub mod svmlight;
 pub mod synthetic;
 pub mod tagging;
+pub mod trees;
