@@ -1,3 +1,4 @@
 //! Decoders over tables of scores. No task inside: a task fills the tables and asks.
 
 pub mod chain;
+pub mod cky;

@@ -2,4 +2,5 @@
 
 pub mod binary;
 pub mod multiclass;
+pub mod parsing;
 pub mod tagging;

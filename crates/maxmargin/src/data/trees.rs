@@ -3,6 +3,7 @@
 //! `(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))`, over one line or many. A bracket without a label around a tree is left
 //! out. Every word stands alone in the bracket of its tag. Brackets inside words are written `-LRB-` and `-RRB-`.
 
+mod grammar;
 mod reading;
 mod written;
 
@@ -10,6 +11,7 @@ use std::ops::Range;
 
 use crate::data::dictionary::Dictionary;
 
+pub use grammar::{Shape, grammar, tree};
 pub use reading::{Strip, read};
 pub use written::write;
 

@@ -1,0 +1,311 @@
+//! The best derivation of a sentence by a weighted context-free grammar of unary and binary rules (Cocke, Kasami, Younger).
+//!
+//! ```text
+//! inner[i, j, A] = node[i, j, A] + max over A -> B C, i < k < j  of  outer[i, k, B] + binary[A -> B C] + outer[k, j, C]
+//! outer[i, j, A] = max over chains A -> .. -> B of unary rules   of  inner[i, j, B] + unary scores and node scores on the way
+//! ```
+//!
+//! A chain has no symbol twice: whatever the scores, no answer goes in circles. Symbols are numbered so that *phrases*, whose
+//! nodes have scores of their own, come first; the others are tags and what binary rules need between. Nothing but `outer` is
+//! kept: the way back finds the maxima once more, along the rules of one symbol only.
+
+mod rules;
+
+use std::ops::Range;
+
+pub use rules::Rules;
+
+/// The scores of rules, in the order of the lists that [`Rules::new`] was given, and of symbols at the root.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scores {
+    /// Of binary rules.
+    pub binary: Vec<f64>,
+    /// Of unary rules.
+    pub unary: Vec<f64>,
+    /// Of each symbol at the root; minus infinity where it cannot stand there.
+    pub root: Vec<f64>,
+}
+
+/// One rule of a derivation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The symbol at the root.
+    Root(u32),
+    /// A unary rule.
+    Unary(u32),
+    /// A binary rule, and where its right child begins.
+    Binary(u32, u32),
+    /// A word begins here.
+    Word(u32),
+}
+
+/// The tables of one sentence. Made once and filled again and again: a warm chart allocates nothing.
+#[derive(Debug, Default)]
+pub struct Chart {
+    len: usize,
+    symbols: usize,
+    phrases: usize,
+    /// By span, phrase.
+    node: Vec<f64>,
+    /// By word, symbol: scores of the symbols that can stand over it, minus infinity for the others.
+    leaf: Vec<f64>,
+    /// By span, symbol.
+    outer: Vec<f64>,
+    /// By span: the symbols with a score that some rule has as its left child.
+    lefts: Vec<u32>,
+    left_ends: Vec<usize>,
+    /// Scores of binary rules in the order of [`Rules`], and of chains that end at one span.
+    binary: Vec<f64>,
+    chains: Vec<f64>,
+    inner: Vec<f64>,
+    /// Spans whose symbols are still to be told.
+    open: Vec<(usize, usize, u32)>,
+}
+
+/// Number of spans of a sentence of `len` words.
+fn spans(len: usize) -> usize {
+    len * (len + 1) / 2
+}
+
+/// The place of the span from i to j among all: by their ends, so that those of the words before come first.
+#[inline]
+fn span(i: usize, j: usize) -> usize {
+    j * (j - 1) / 2 + i
+}
+
+impl Chart {
+    /// Bytes that a sentence of `len` words takes; none where that is beyond counting.
+    pub fn bytes(rules: &Rules, len: usize) -> Option<usize> {
+        let spans = len.checked_mul(len.checked_add(1)?)? / 2;
+        let numbers = spans.checked_mul(rules.symbols().checked_add(rules.phrases())?)?;
+        numbers
+            .checked_add(len.checked_mul(rules.symbols())?)?
+            .checked_mul(8)?
+            .checked_add(spans.checked_mul(4 * rules.symbols())?)
+    }
+
+    /// Room for `len` words. Node scores are 0 then, and no symbol stands over a word.
+    ///
+    /// # Panics
+    /// If there is no word.
+    pub fn resize(&mut self, rules: &Rules, len: usize) {
+        assert!(len > 0, "a sentence of at least one word");
+        (self.len, self.symbols, self.phrases) = (len, rules.symbols(), rules.phrases());
+        self.node.clear();
+        self.node.resize(spans(len) * self.phrases, 0.0);
+        self.leaf.clear();
+        self.leaf.resize(len * self.symbols, f64::NEG_INFINITY);
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No word?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The scores of phrases over the words from i up to j, to be changed.
+    pub fn node_mut(&mut self, i: usize, j: usize) -> &mut [f64] {
+        &mut self.node[span(i, j) * self.phrases..][..self.phrases]
+    }
+
+    fn node(&self, i: usize, j: usize) -> &[f64] {
+        &self.node[span(i, j) * self.phrases..][..self.phrases]
+    }
+
+    /// The scores of symbols right over word i, to be changed.
+    pub fn leaf_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.leaf[i * self.symbols..][..self.symbols]
+    }
+
+    fn cell(&self, i: usize, j: usize) -> &[f64] {
+        &self.outer[span(i, j) * self.symbols..][..self.symbols]
+    }
+
+    fn lefts(&self, i: usize, j: usize) -> &[u32] {
+        let at = span(i, j);
+        let start = if at == 0 { 0 } else { self.left_ends[at - 1] };
+        &self.lefts[start..self.left_ends[at]]
+    }
+
+    /// Finds the derivation with the largest score, from the root on, the left child of a rule before the right one; returns
+    /// the score, minus infinity and no steps where there is no derivation.
+    pub fn best(&mut self, rules: &Rules, scores: &Scores, steps: &mut Vec<Step>) -> f64 {
+        self.fill(rules, scores);
+        steps.clear();
+        let (mut best, mut symbol) = (f64::NEG_INFINITY, 0);
+        for (s, (score, root)) in (0..).zip(self.cell(0, self.len).iter().zip(&scores.root)) {
+            let total = score + root;
+            if total > best {
+                (best, symbol) = (total, s);
+            }
+        }
+        if best > f64::NEG_INFINITY {
+            steps.push(Step::Root(symbol));
+            self.open.clear();
+            self.open.push((0, self.len, symbol));
+            while let Some((i, j, symbol)) = self.open.pop() {
+                self.tell(rules, scores, (i, j), symbol, steps);
+            }
+        }
+        best
+    }
+
+    fn fill(&mut self, rules: &Rules, scores: &Scores) {
+        self.binary.clear();
+        self.binary.extend(rules.order().iter().map(|&rule| scores.binary[rule as usize]));
+        self.outer.resize(spans(self.len) * self.symbols, 0.0);
+        self.lefts.clear();
+        self.left_ends.clear();
+        let mut inner = std::mem::take(&mut self.inner);
+        // By ends: all spans that end earlier, and the shorter ones that end here, are done.
+        for j in 1..=self.len {
+            let first = self.left_ends.len();
+            self.left_ends.resize(first + j, 0);
+            for i in (0..j).rev() {
+                inner.clear();
+                if j - i == 1 {
+                    inner.extend_from_slice(&self.leaf[i * self.symbols..][..self.symbols]);
+                } else {
+                    inner.resize(self.symbols, f64::NEG_INFINITY);
+                    (i + 1..j).for_each(|k| self.split(rules, (i, k, j), &mut inner));
+                }
+                self.close(rules, scores, (i, j), &mut inner);
+            }
+            self.note_lefts(rules, j);
+        }
+        self.inner = inner;
+    }
+
+    /// Tries all rules with the left child over i to k and the right one over k to j.
+    #[inline]
+    fn split(&self, rules: &Rules, (i, k, j): (usize, usize, usize), inner: &mut [f64]) {
+        let (left, right) = (self.cell(i, k), self.cell(k, j));
+        for &b in self.lefts(i, k) {
+            let so_far = left[b as usize];
+            let range = rules.with_left(b);
+            let entries = rules.entries(range.clone());
+            for (entry, w) in entries.iter().zip(&self.binary[range]) {
+                let score = so_far + w + right[entry.right as usize];
+                let best = &mut inner[entry.parent as usize];
+                *best = if score > *best { score } else { *best };
+            }
+        }
+    }
+
+    /// Adds node scores to `inner`, and puts the best over all chains into the table.
+    fn close(&mut self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), inner: &mut [f64]) {
+        let mut chains = std::mem::take(&mut self.chains);
+        let node = self.node(i, j);
+        if j - i > 1 {
+            inner.iter_mut().zip(node).for_each(|(score, node)| *score += node);
+        }
+        chains.clear();
+        let at = span(i, j) * self.symbols;
+        self.outer[at..at + self.symbols].copy_from_slice(inner);
+        for chain in rules.chains() {
+            let below = chain.before.map_or(inner[chain.bottom as usize], |c| chains[c as usize]);
+            chains.push(below + scores.unary[chain.rule as usize] + self.node(i, j)[chain.top as usize]);
+        }
+        for (chain, &score) in rules.chains().iter().zip(&chains) {
+            let best = &mut self.outer[at + chain.top as usize];
+            *best = if score > *best { score } else { *best };
+        }
+        self.chains = chains;
+    }
+
+    /// Lists who can be a left child, for all spans that end at j.
+    fn note_lefts(&mut self, rules: &Rules, j: usize) {
+        for i in 0..j {
+            let at = span(i, j);
+            let cell = &self.outer[at * self.symbols..][..self.symbols];
+            let can = rules.lefts().iter().filter(|&&b| cell[b as usize] > f64::NEG_INFINITY);
+            self.lefts.extend(can);
+            self.left_ends[at] = self.lefts.len();
+        }
+    }
+
+    /// Tells how a symbol came by its score over a span; its children are left open.
+    fn tell(&mut self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), symbol: u32, steps: &mut Vec<Step>) {
+        let score = self.cell(i, j)[symbol as usize];
+        let mut bottom = symbol;
+        if self.inner_of(rules, (i, j), symbol).0 != score {
+            let chain = rules.chains_to(symbol).find(|&chain| self.chain_score(rules, scores, (i, j), chain) == score);
+            let mut next = chain;
+            debug_assert!(next.is_some(), "a score comes from somewhere");
+            while let Some(chain) = next.map(|c| rules.chains()[c as usize]) {
+                steps.push(Step::Unary(chain.rule));
+                bottom = chain.bottom;
+                next = chain.before;
+            }
+        }
+        match self.inner_of(rules, (i, j), bottom).1 {
+            None => steps.push(Step::Word(i as u32)),
+            Some((k, entry)) => {
+                steps.push(Step::Binary(rules.order()[entry], k as u32));
+                let (left, right) = rules.children(entry);
+                self.open.push((k, j, right));
+                self.open.push((i, k, left));
+            }
+        }
+    }
+
+    /// `inner` of one symbol, and the first split and entry that give it.
+    fn inner_of(&self, rules: &Rules, (i, j): (usize, usize), symbol: u32) -> (f64, Option<(usize, usize)>) {
+        if j - i == 1 {
+            return (self.leaf[i * self.symbols + symbol as usize], None);
+        }
+        let (mut best, mut from) = (f64::NEG_INFINITY, None);
+        for k in i + 1..j {
+            for &entry in rules.with_parent(symbol) {
+                let entry = entry as usize;
+                let (left, right) = rules.children(entry);
+                let score = self.cell(i, k)[left as usize] + self.binary[entry] + self.cell(k, j)[right as usize];
+                if score > best {
+                    (best, from) = (score, Some((k, entry)));
+                }
+            }
+        }
+        (best + self.node(i, j).get(symbol as usize).copied().unwrap_or(0.0), from)
+    }
+
+    fn chain_score(&self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), chain: u32) -> f64 {
+        let chain = rules.chains()[chain as usize];
+        let below = match chain.before {
+            Some(before) => self.chain_score(rules, scores, (i, j), before),
+            None => self.inner_of(rules, (i, j), chain.bottom).0,
+        };
+        below + scores.unary[chain.rule as usize] + self.node(i, j)[chain.top as usize]
+    }
+}
+
+/// The words under each step of a derivation of `len` words, and its symbol: those of phrases are its brackets.
+pub fn brackets(rules: &Rules, steps: &[Step], len: usize) -> Vec<(u32, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut open = Vec::new();
+    for step in steps {
+        match *step {
+            Step::Root(symbol) => open.push((symbol, 0, len)),
+            Step::Unary(rule) => {
+                let Some((symbol, i, j)) = open.pop() else { break };
+                found.push((symbol, i..j));
+                open.push((rules.unary_child(rule), i, j));
+            }
+            Step::Binary(rule, k) => {
+                let Some((symbol, i, j)) = open.pop() else { break };
+                found.push((symbol, i..j));
+                let (left, right) = rules.binary_children(rule);
+                open.push((right, k as usize, j));
+                open.push((left, i, k as usize));
+            }
+            Step::Word(_) => {
+                let Some((symbol, i, j)) = open.pop() else { break };
+                found.push((symbol, i..j));
+            }
+        }
+    }
+    found
+}
