@@ -3,7 +3,7 @@
 mod common;
 
 use common::Draw;
-use maxmargin::inference::cky::{Chart, Rules, Scores, Step, brackets};
+use maxmargin::inference::cky::{Chart, Rules, Scores, Step};
 
 /// A grammar as plain lists.
 #[derive(Debug)]
@@ -39,10 +39,8 @@ impl Grammar {
         let mut binary: Vec<_> = (0..8).map(|_| (any(symbols), any(symbols), any(symbols))).collect();
         let mut unary: Vec<_> = (0..5).map(|_| (any(phrases), any(symbols))).collect();
         let longest = any(4) as usize;
-        for rules in [&mut binary] {
-            rules.sort_unstable_by_key(|rule| (rule.2, rule.0, rule.1));
-            rules.dedup();
-        }
+        binary.sort_unstable_by_key(|rule| (rule.2, rule.0, rule.1));
+        binary.dedup();
         unary.sort_unstable();
         unary.dedup();
         let mut list = |n: usize| -> Vec<f64> { (0..n).map(|_| score(draw, whole)).collect() };
@@ -142,14 +140,29 @@ fn the_best_derivation_is_the_best_of_all() {
             with_some += 1;
             let told = all.iter().find(|d| d.1 == steps).unwrap_or_else(|| panic!("{steps:?} is none: {grammar:?}"));
             assert!((told.0 - best).abs() < 1e-12, "{} {best}", told.0);
-            let words = brackets(&rules, &steps, x.len);
-            assert_eq!(words.iter().filter(|b| b.1.len() == x.len).count() > 0, x.len > 0);
-            assert_eq!(words.len(), steps.len() - 1);
+            check_others(&mut chart, &grammar, &all, &mut draw);
         } else {
             assert!(steps.is_empty());
         }
     }
     assert!(with_some > 1000, "{with_some} of 3000 have a derivation");
+}
+
+/// The best one but some that are given.
+fn check_others(chart: &mut Chart, grammar: &Grammar, all: &[(f64, Vec<Step>)], draw: &mut Draw) {
+    let (rules, mut steps) = (grammar.rules(), Vec::new());
+    for _ in 0..3 {
+        let given = &all[draw.below(all.len())].1;
+        let others: Vec<_> = all.iter().filter(|d| d.1 != *given).collect();
+        let expected = others.iter().map(|d| d.0).fold(f64::NEG_INFINITY, f64::max);
+        let found = chart.best_other(&rules, &grammar.scores, given, &mut steps);
+        assert!(found == expected || (found - expected).abs() < 1e-12, "{found} {expected} but {given:?}: {grammar:?}");
+        if found > f64::NEG_INFINITY {
+            let told =
+                others.iter().find(|d| d.1 == steps).unwrap_or_else(|| panic!("{steps:?} is none but {given:?}"));
+            assert!((told.0 - found).abs() < 1e-12);
+        }
+    }
 }
 
 #[test]

@@ -10,15 +10,15 @@ use maxmargin::problem::{Formulation, Problem};
 use maxmargin::solver::cutting_plane::CuttingPlane;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::task::Task;
-use maxmargin::tasks::parsing::{Parse, Parsing};
+use maxmargin::tasks::parsing::{Parse, ParseLoss, ParseScratch, Parsing};
 use maxmargin::testing::check_task;
 
 /// The sentences of the treebank with at most so many words.
-fn examples(longest: usize, shape: Shape) -> (Parsing, Vec<Vec<u32>>, Vec<Parse>) {
+fn examples(longest: usize, shape: Shape, loss: ParseLoss) -> (Parsing, Vec<Vec<u32>>, Vec<Parse>) {
     let text = include_str!("../../../testdata/treebank/english.mrg");
     let bank: Treebank = read(Input::new("trees", text.as_bytes()).unwrap(), Strip::default()).unwrap();
     let (grammar, derivations) = grammar(&bank, shape).unwrap();
-    let task = Parsing::new(grammar);
+    let task = Parsing::new(grammar, loss);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for derivation in derivations {
         let nodes = task.grammar().nodes(&derivation).unwrap();
@@ -34,15 +34,17 @@ fn examples(longest: usize, shape: Shape) -> (Parsing, Vec<Vec<u32>>, Vec<Parse>
 #[test]
 fn the_laws_of_a_task_hold() {
     for shape in [Shape::default(), Shape { parent_annotation: true, markov: Some(1) }] {
-        let (task, inputs, outputs) = examples(7, shape);
-        let pairs: Vec<_> = inputs.iter().map(Vec::as_slice).zip(outputs).take(25).collect();
-        check_task(&task, &pairs, 5).unwrap();
+        for loss in [ParseLoss::Hamming, ParseLoss::ZeroOne] {
+            let (task, inputs, outputs) = examples(7, shape, loss);
+            let pairs: Vec<_> = inputs.iter().map(Vec::as_slice).zip(outputs).take(25).collect();
+            check_task(&task, &pairs, 5).unwrap();
+        }
     }
 }
 
 #[test]
 fn forced_rules_have_no_features() {
-    let (task, ..) = examples(usize::MAX, Shape::default());
+    let (task, ..) = examples(usize::MAX, Shape::default(), ParseLoss::Hamming);
     let shown = |rule: u32| task.grammar().shown(rule).unwrap();
     let rules = 0..task.grammar().len() as u32;
     let (with, without): (Vec<u32>, Vec<u32>) = rules.partition(|&rule| task.feature(rule).is_some());
@@ -54,7 +56,13 @@ fn forced_rules_have_no_features() {
 
 #[test]
 fn solvers_agree() {
-    let (task, inputs, outputs) = examples(6, Shape::default());
+    for loss in [ParseLoss::Hamming, ParseLoss::ZeroOne] {
+        agree(loss);
+    }
+}
+
+fn agree(loss: ParseLoss) {
+    let (task, inputs, outputs) = examples(6, Shape::default(), loss);
     let views: Vec<&[u32]> = inputs.iter().map(Vec::as_slice).collect();
     let pool = Pool::new(2).unwrap();
     let n = views.len() as f64;
@@ -74,7 +82,7 @@ fn solvers_agree() {
 
 /// Brackets that are right of those that are told, and of those that there are.
 fn f1(task: &Parsing, w: &maxmargin::weights::Weights, inputs: &[Vec<u32>], outputs: &[Parse]) -> f64 {
-    let (mut scratch, mut y, mut right, mut all) = (Default::default(), Parse::default(), 0, 0);
+    let (mut scratch, mut y, mut right, mut all) = (ParseScratch::default(), Parse::default(), 0, 0);
     for (x, truth) in inputs.iter().zip(outputs) {
         task.argmax(w, x, None, &mut scratch, &mut y).unwrap();
         right += truth.brackets().iter().filter(|bracket| y.brackets().contains(bracket)).count();
@@ -85,7 +93,7 @@ fn f1(task: &Parsing, w: &maxmargin::weights::Weights, inputs: &[Vec<u32>], outp
 
 #[test]
 fn probabilities_sum_to_one_and_parse() {
-    let (task, inputs, outputs) = examples(15, Shape::default());
+    let (task, inputs, outputs) = examples(15, Shape::default(), ParseLoss::Hamming);
     let pairs: Vec<_> = inputs.iter().map(Vec::as_slice).zip(&outputs).collect();
     let w = task.generative(&mut pairs.iter().map(|&(x, y)| (x, y, 1.0))).unwrap();
     let mut sums = std::collections::HashMap::<String, f64>::new();
@@ -102,11 +110,13 @@ fn probabilities_sum_to_one_and_parse() {
 
 #[test]
 fn foreign_outputs_are_refused() {
-    let (task, inputs, outputs) = examples(6, Shape::default());
+    let (task, inputs, outputs) = examples(6, Shape::default(), ParseLoss::Hamming);
     assert!(inputs.iter().zip(&outputs).all(|(x, y)| task.check(x, y).is_ok()));
     let refused = |x: &[u32], y: &Parse| task.check(x, y).unwrap_err();
     assert_eq!(refused(&[], &outputs[0]), "a sentence without words");
     assert_eq!(refused(&[0], &outputs[0]), "0 is no tag of the grammar");
+    let long = refused(&inputs[0][..1].repeat(20_000), &outputs[0]);
+    assert!(long.starts_with("a sentence of 20000 words takes ") && long.ends_with(" symbols; split it"), "{long}");
     assert_eq!(refused(&inputs[0], &Parse::default()), "its rules do not follow upon each other");
     let other = inputs.iter().position(|x| *x != inputs[0]).unwrap();
     assert_eq!(refused(&inputs[other], &outputs[0]), "its tree has other tags than the sentence");

@@ -9,9 +9,8 @@
 //! nodes have scores of their own, come first; the others are tags and what binary rules need between. Nothing but `outer` is
 //! kept: the way back finds the maxima once more, along the rules of one symbol only.
 
+mod other;
 mod rules;
-
-use std::ops::Range;
 
 pub use rules::Rules;
 
@@ -145,11 +144,7 @@ impl Chart {
         }
         if best > f64::NEG_INFINITY {
             steps.push(Step::Root(symbol));
-            self.open.clear();
-            self.open.push((0, self.len, symbol));
-            while let Some((i, j, symbol)) = self.open.pop() {
-                self.tell(rules, scores, (i, j), symbol, steps);
-            }
+            self.tell_all(rules, scores, (0, self.len), symbol, steps);
         }
         best
     }
@@ -228,27 +223,34 @@ impl Chart {
         }
     }
 
-    /// Tells how a symbol came by its score over a span; its children are left open.
-    fn tell(&mut self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), symbol: u32, steps: &mut Vec<Step>) {
-        let score = self.cell(i, j)[symbol as usize];
-        let mut bottom = symbol;
-        if self.inner_of(rules, (i, j), symbol).0 != score {
-            let chain = rules.chains_to(symbol).find(|&chain| self.chain_score(rules, scores, (i, j), chain) == score);
-            let mut next = chain;
-            debug_assert!(next.is_some(), "a score comes from somewhere");
-            while let Some(chain) = next.map(|c| rules.chains()[c as usize]) {
-                steps.push(Step::Unary(chain.rule));
-                bottom = chain.bottom;
-                next = chain.before;
-            }
+    /// Tells how a symbol came by its score over a span, down to the words.
+    fn tell_all(&mut self, rules: &Rules, scores: &Scores, span: (usize, usize), symbol: u32, steps: &mut Vec<Step>) {
+        self.open.push((span.0, span.1, symbol));
+        while let Some((i, j, symbol)) = self.open.pop() {
+            let score = self.cell(i, j)[symbol as usize];
+            let is_it = |chain: &u32| self.chain_score(rules, scores, (i, j), *chain) == score;
+            let is_inner = self.inner_of(rules, (i, j), symbol).0 == score;
+            let chain = if is_inner { None } else { rules.chains_to(symbol).find(is_it) };
+            debug_assert!(is_inner || chain.is_some(), "a score comes from somewhere");
+            self.tell(rules, (i, j), symbol, chain, steps);
         }
+    }
+
+    /// Tells the rules of a chain, and the best way below it; what is then below that is left open.
+    fn tell(&mut self, rules: &Rules, (i, j): (usize, usize), top: u32, chain: Option<u32>, steps: &mut Vec<Step>) {
+        let bottom = rules.unrolled(chain).map(|chain| (Step::Unary(chain.rule), chain.bottom)).fold(
+            top,
+            |_, (step, bottom)| {
+                steps.push(step);
+                bottom
+            },
+        );
         match self.inner_of(rules, (i, j), bottom).1 {
             None => steps.push(Step::Word(i as u32)),
             Some((k, entry)) => {
                 steps.push(Step::Binary(rules.order()[entry], k as u32));
                 let (left, right) = rules.children(entry);
-                self.open.push((k, j, right));
-                self.open.push((i, k, left));
+                self.open.extend([(k, j, right), (i, k, left)]);
             }
         }
     }
@@ -280,32 +282,4 @@ impl Chart {
         };
         below + scores.unary[chain.rule as usize] + self.node(i, j)[chain.top as usize]
     }
-}
-
-/// The words under each step of a derivation of `len` words, and its symbol: those of phrases are its brackets.
-pub fn brackets(rules: &Rules, steps: &[Step], len: usize) -> Vec<(u32, Range<usize>)> {
-    let mut found = Vec::new();
-    let mut open = Vec::new();
-    for step in steps {
-        match *step {
-            Step::Root(symbol) => open.push((symbol, 0, len)),
-            Step::Unary(rule) => {
-                let Some((symbol, i, j)) = open.pop() else { break };
-                found.push((symbol, i..j));
-                open.push((rules.unary_child(rule), i, j));
-            }
-            Step::Binary(rule, k) => {
-                let Some((symbol, i, j)) = open.pop() else { break };
-                found.push((symbol, i..j));
-                let (left, right) = rules.binary_children(rule);
-                open.push((right, k as usize, j));
-                open.push((left, i, k as usize));
-            }
-            Step::Word(_) => {
-                let Some((symbol, i, j)) = open.pop() else { break };
-                found.push((symbol, i..j));
-            }
-        }
-    }
-    found
 }

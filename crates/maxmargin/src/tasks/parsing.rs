@@ -1,7 +1,6 @@
 //! Parse trees: the derivations of a sentence by a grammar that was read off trees.
 //!
-//! psi(x, y) counts the rules of y, as in the papers. A sentence is the sequence of its tags. The loss is the number of
-//! brackets that only one of two trees has (Hamming), which adds up over the nodes of the chart.
+//! psi(x, y) counts the rules of y, as in the papers. A sentence is the sequence of its tags.
 
 mod grammar;
 mod pcfg;
@@ -42,6 +41,17 @@ impl Parse {
     }
 }
 
+/// What a wrong tree costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ParseLoss {
+    /// The number of brackets that only one of the two trees has. It adds up over the nodes of the chart.
+    #[default]
+    Hamming,
+    /// One. The argmax is the best tree, or the best one but the truth.
+    ZeroOne,
+}
+
 /// Where decoding works.
 #[derive(Debug, Default)]
 pub struct ParseScratch {
@@ -54,17 +64,21 @@ pub struct ParseScratch {
 #[derive(Debug, Clone)]
 pub struct Parsing {
     grammar: Grammar,
+    loss: ParseLoss,
     /// The feature of each rule; none of a rule that its parent leaves no choice about, which would only count others twice.
     features: Vec<Option<u32>>,
     blocks: [Block; 1],
 }
+
+/// A sentence whose chart takes more is refused.
+const MOST_BYTES: usize = 8 << 30;
 
 /// The input vector of rules: the constant 1.
 const ONE: (&[u32], &[f32]) = (&[0], &[1.0]);
 
 impl Parsing {
     /// The task of a grammar.
-    pub fn new(grammar: Grammar) -> Self {
+    pub fn new(grammar: Grammar, loss: ParseLoss) -> Self {
         let mut choices = vec![0_u32; grammar.parts().symbols.len()];
         let parent = |rule: u32| match grammar.rule(rule) {
             Some(Rule::Unary(parent, _) | Rule::Binary(parent, ..)) => Some(parent as usize),
@@ -83,7 +97,7 @@ impl Parsing {
             })
         };
         let features: Vec<Option<u32>> = rules.map(feature).collect();
-        Self { grammar, features, blocks: [Block { base: 0, rows: 1, width: count }] }
+        Self { grammar, loss, features, blocks: [Block { base: 0, rows: 1, width: count }] }
     }
 
     /// The grammar.
@@ -129,7 +143,7 @@ impl Parsing {
 
         chart.resize(self.grammar.rules(), x.len());
         x.iter().enumerate().for_each(|(i, &tag)| chart.leaf_mut(i)[tag as usize] = 0.0);
-        let Some(LossTerm { truth, weight }) = loss else { return };
+        let Some(LossTerm { truth, weight }) = loss.filter(|_| self.loss == ParseLoss::Hamming) else { return };
         for j in 1..=x.len() {
             (0..j).for_each(|i| chart.node_mut(i, j).fill(weight));
         }
@@ -183,13 +197,18 @@ impl Task for Parsing {
         }
     }
 
-    /// The number of brackets that only one of them has.
     fn loss(&self, truth: &Parse, y: &Parse) -> f64 {
+        if self.loss == ParseLoss::ZeroOne {
+            return f64::from(u8::from(truth.derivation != y.derivation));
+        }
         (truth.brackets.len() + y.brackets.len() - 2 * common(&truth.brackets, &y.brackets)) as f64
     }
 
     /// What no tree can exceed: a phrase at every node, and as many unary rules over it as may be.
     fn max_loss(&self, truth: &Parse) -> f64 {
+        if self.loss == ParseLoss::ZeroOne {
+            return 1.0;
+        }
         let words = truth.brackets.iter().map(|bracket| bracket.2).max().unwrap_or(1) as usize;
         let most = (words - 1) + (2 * words - 1) * self.grammar.parts().longest;
         (truth.brackets.len() + most) as f64
@@ -210,8 +229,18 @@ impl Task for Parsing {
             *y = Parse::default();
             return Ok(());
         }
-        let found = self.parse(self.grammar.derivation(steps));
-        *y = found.ok_or_else(|| Error::model("the decoder's rules do not follow upon each other"))?;
+        let broken = || Error::model("the decoder's rules do not follow upon each other");
+        let mut derivation = self.grammar.derivation(steps);
+        if let Some(LossTerm { truth, weight }) = loss
+            && self.loss == ParseLoss::ZeroOne
+            && derivation == truth.derivation
+        {
+            let truth = std::mem::take(steps);
+            if chart.best_other(self.grammar.rules(), scores, &truth, steps) + weight > best {
+                derivation = self.grammar.derivation(steps);
+            }
+        }
+        *y = self.parse(derivation).ok_or_else(broken)?;
         Ok(())
     }
 
@@ -221,6 +250,12 @@ impl Task for Parsing {
         }
         if let Some(tag) = x.iter().find(|tag| !self.grammar.tags().contains(tag)) {
             return Err(format!("{tag} is no tag of the grammar"));
+        }
+        let bytes = Chart::bytes(self.grammar.rules(), x.len());
+        if bytes.is_none_or(|bytes| bytes > MOST_BYTES) {
+            let (words, symbols) = (x.len(), self.grammar.parts().symbols.len());
+            let need = bytes.map_or("too much to count".to_owned(), |bytes| format!("{} GB", bytes >> 30));
+            return Err(format!("a sentence of {words} words takes {need} of memory with {symbols} symbols; split it"));
         }
         let Some(nodes) = self.grammar.nodes(&y.derivation) else {
             return Err("its rules do not follow upon each other".to_owned());

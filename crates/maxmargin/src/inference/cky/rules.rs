@@ -116,11 +116,6 @@ impl Rules {
         self.phrases
     }
 
-    /// The left and the right child of a binary rule.
-    pub fn binary_children(&self, rule: u32) -> (u32, u32) {
-        self.children(self.places[rule as usize] as usize)
-    }
-
     /// The child of a unary rule.
     pub fn unary_child(&self, rule: u32) -> u32 {
         self.unary_children[rule as usize]
@@ -164,10 +159,25 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// The entry of a binary rule.
+    pub(super) fn entry(&self, rule: u32) -> usize {
+        self.places[rule as usize] as usize
+    }
+
+    /// A chain, and what is left of it below each of its rules, from the top down.
+    pub(super) fn unrolled(&self, chain: Option<u32>) -> impl Iterator<Item = Chain> + '_ {
+        let at = |chain: u32| self.chains[chain as usize];
+        std::iter::successors(chain.map(at), move |chain| chain.before.map(at))
+    }
+}
+
 /// The places of each key from 0 up to `count`, one key after the other: where each key's begin, and the places.
 fn grouped(count: usize, keys: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; count + 1];
-    keys.iter().for_each(|&key| starts[key as usize + 1] += 1);
+    for &key in keys {
+        starts[key as usize + 1] += 1;
+    }
     (0..count).for_each(|key| starts[key + 1] += starts[key]);
     let mut places: Vec<u32> = (0..keys.len() as u32).collect();
     places.sort_by_key(|&at| keys[at as usize]);

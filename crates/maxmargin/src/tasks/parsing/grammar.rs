@@ -159,7 +159,7 @@ impl Grammar {
         rules.next().is_none().then_some(nodes)
     }
 
-    /// A derivation as the decoder tells it.
+    /// The rules of what the decoder tells.
     pub fn derivation(&self, steps: &[Step]) -> Derivation {
         let Parts { roots, unary, .. } = &self.parts;
         let (first_unary, first_binary) = (roots.len() as u32, (roots.len() + unary.len()) as u32);
