@@ -101,7 +101,7 @@ impl Sentence {
         let len = 1 + draw.below(4);
         let leaf = (0..len).map(|_| {
             let mut leaf = vec![f64::NEG_INFINITY; grammar.symbols];
-            for _ in 0..1 + draw.below(2) {
+            for _ in 0..=draw.below(2) {
                 // A word is under a tag.
                 leaf[grammar.phrases + draw.below(grammar.symbols - grammar.phrases)] = score(draw, whole);
             }
