@@ -1,6 +1,7 @@
 //! Grammars that are read off trees, and the trees that their derivations stand for.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{Shape, Strip, Tree, Treebank, grammar, read, tree, write};
@@ -155,8 +156,8 @@ fn shape() -> impl Strategy<Value = String> {
     proptest::collection::vec((0_usize..4, 0_usize..4, 0_usize..3), 1..12).prop_map(|words| {
         let (mut text, mut open) = (String::from("(S"), 1);
         for (begin, end, tag) in words {
-            (0..begin).for_each(|at| text += &format!(" (L{}", open + at));
-            text += &format!(" (T{tag} word)");
+            (0..begin).for_each(|at| write!(text, " (L{}", open + at).unwrap());
+            write!(text, " (T{tag} word)").unwrap();
             open += begin;
             let end = end.min(open - 1);
             text += &")".repeat(end);
