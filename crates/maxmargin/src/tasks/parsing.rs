@@ -154,7 +154,7 @@ impl Parsing {
 }
 
 /// Number of items that two ascending lists have in common.
-fn common<T: Ord>(a: &[T], b: &[T]) -> usize {
+pub(crate) fn common<T: Ord>(a: &[T], b: &[T]) -> usize {
     let (mut i, mut j, mut count) = (0, 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         count += usize::from(x == y);
