@@ -59,6 +59,13 @@ fn any_layout_will_do() {
 }
 
 #[test]
+fn a_word_may_have_blanks() {
+    let bank = bank(b"(S (NN Xpd TTD)\n(NN a\tb\nc) (NN x ))", Strip::ALL).unwrap();
+    assert_eq!(lines(&bank), ["(S (NN Xpd TTD) (NN a b c) (NN x))"]);
+    assert_eq!(bank.trees[0].words().len(), 3);
+}
+
+#[test]
 fn a_bracket_without_a_label_may_hold_several_trees() {
     let bank = bank(b"( (S (A a)) (. .) )\n(A a)\n", Strip::ALL).unwrap();
     assert_eq!(lines(&bank), ["( (S (A a)) (. .))", "(A a)"]);
@@ -90,8 +97,7 @@ fn what_is_wrong_is_told_by_line() {
         ("(S (A a)\n(NP\n))", "trees:2: the bracket '(NP' has neither a word nor brackets in it"),
         ("(S ()\n(A a))", "trees:1: the bracket '(' has neither a word nor brackets in it"),
         ("(S (A a)\n ((A a)))", "trees:2: a bracket without a label inside a tree"),
-        ("(A a\nb)", "trees:2: word 'b' beside other words or brackets: each word needs a bracket of its own"),
-        ("(S (A a)\nb)", "trees:2: word 'b' beside other words or brackets: each word needs a bracket of its own"),
+        ("(S (A a)\nb)", "trees:2: word 'b' beside brackets: each word needs a bracket of its own"),
         ("(S a\n(B b))", "trees:2: a bracket beside a word: each word needs a bracket of its own"),
     ] {
         assert_eq!(message(text), expected, "{text:?}");

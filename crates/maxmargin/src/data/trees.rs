@@ -1,7 +1,8 @@
 //! Trees in brackets, as in the Penn Treebank.
 //!
 //! `(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))`, over one line or many. A bracket without a label around a tree is left
-//! out. Every word stands alone in the bracket of its tag. Brackets inside words are written `-LRB-` and `-RRB-`.
+//! out. Every word stands alone in the bracket of its tag; `(NN a b)` is one word with a blank in it. Brackets inside words
+//! are written `-LRB-` and `-RRB-`.
 
 mod grammar;
 mod reading;

@@ -165,12 +165,15 @@ impl Reader {
                 self.tree.nodes[open.node].label = Self::intern(&mut self.bank.labels, &self.label, line)?;
                 self.tree.words.push(Self::intern(&mut self.bank.words, word, line)?);
             }
-            Content::Word | Content::Brackets => {
-                let what = format!(
-                    "word {} beside other words or brackets: each word needs a bracket of its own",
-                    shown(word)
-                );
-                return self.error(what);
+            // A word with a blank in it.
+            Content::Word => {
+                let last = self.tree.words.last_mut().expect("a word");
+                let whole = [self.bank.words.name(*last), word].join(&b' ');
+                *last = Self::intern(&mut self.bank.words, &whole, line)?;
+            }
+            Content::Brackets => {
+                return self
+                    .error(format!("word {} beside brackets: each word needs a bracket of its own", shown(word)));
             }
         }
         Ok(())
