@@ -46,8 +46,8 @@ Examples:
   maxmargin predict model.mm new.dat -o labels.txt
   maxmargin train tag sentences.txt -m tagger.mm
 
-Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, or for tags columns of words and tags; plain, .gz
-or .zst.";
+Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, or for tags columns of words and tags;
+plain, .gz or .zst.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -146,7 +146,7 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
         (
             problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::FrankWolfe,
             "--penalty",
-            "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack",
+            "frank-wolfe needs a bounded dual, which only linear slack has; take bcfw, one-slack or n-slack",
         ),
         (
             is_hard && name == SolverName::Bcfw,

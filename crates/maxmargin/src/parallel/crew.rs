@@ -16,9 +16,11 @@ const WATCH: Duration = Duration::from_micros(300);
 /// What a thread has to do.
 const NOTHING: u8 = 0;
 const WORK: u8 = 1;
-const STOP: u8 = 2;
+/// It has taken the job.
+const BUSY: u8 = 2;
+const STOP: u8 = 3;
 /// It has panicked.
-const DEAD: u8 = 3;
+const DEAD: u8 = 4;
 
 /// Helpers that take a job J each at every call, and have a desk D of their own.
 pub(crate) struct Crew<J, D> {
@@ -39,6 +41,16 @@ struct Shared<J, D> {
 impl<J, D> Shared<J, D> {
     fn desk(&self) -> MutexGuard<'_, D> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the job.
+    fn job(&self) -> Option<J> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Goes from one state to another; false where it was in a third one.
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Waits until the state is another one; `sleep` once that takes long.
@@ -83,7 +95,8 @@ impl<J: Send, D: Default + Send> Crew<J, D> {
         Ok(crew)
     }
 
-    /// Gives every helper a job, does `own` meanwhile, and comes back when all are done.
+    /// Offers every helper a job, does `own` meanwhile, and comes back when all who took one are done. Who has not taken it by
+    /// then is not waited for, and the job not done: jobs are shares of one piece of work, of which `own` takes what is left.
     ///
     /// # Panics
     /// If a helper does.
@@ -95,7 +108,11 @@ impl<J: Send, D: Default + Send> Crew<J, D> {
         }
         let result = own();
         for Helper { shared, .. } in &self.helpers {
-            let state = shared.state_after(WORK, std::thread::yield_now);
+            if shared.change(WORK, NOTHING) {
+                shared.job();
+                continue;
+            }
+            let state = shared.state_after(BUSY, std::thread::yield_now);
             assert!(state == NOTHING, "a thread has failed");
         }
         result
@@ -122,13 +139,15 @@ fn serve<J, D>(shared: &Shared<J, D>, work: impl Fn(J, &mut D)) {
         }
     }
     let _alarm = Alarm(&shared.state);
-    while shared.state_after(NOTHING, std::thread::park) == WORK {
-        let job = shared.job.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(job) = job {
-            work(job, &mut shared.desk());
+    while !matches!(shared.state_after(NOTHING, std::thread::park), STOP | DEAD) {
+        // Unless it has been taken back.
+        if shared.change(WORK, BUSY) {
+            if let Some(job) = shared.job() {
+                work(job, &mut shared.desk());
+            }
+            // Unless it is to stop.
+            shared.change(BUSY, NOTHING);
         }
-        // Unless it is to stop.
-        let _ = shared.state.compare_exchange(WORK, NOTHING, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 
@@ -144,24 +163,33 @@ impl<J, D> Drop for Crew<J, D> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
 
+    /// The items of each call are shared out among all threads.
     #[test]
-    fn all_do_their_share_of_every_call() {
+    fn every_call_is_done_once_and_whole() {
         for count in [0, 1, 3] {
             std::thread::scope(|scope| {
-                let mut crew = Crew::start(scope, count, |job: u64, sum: &mut u64| *sum += job).unwrap();
+                let work = |(next, calls): (Arc<AtomicUsize>, u64), sum: &mut u64| {
+                    while next.fetch_add(1, Ordering::Relaxed) < 10 {
+                        *sum += calls;
+                    }
+                };
+                let mut crew = Crew::start(scope, count, work).unwrap();
                 let mut own = 0;
-                for job in 0..2000 {
-                    if job % 500 == 0 {
+                for call in 0..2000 {
+                    if call % 500 == 0 {
                         // Long enough to fall asleep.
                         std::thread::sleep(2 * WATCH);
                     }
-                    crew.call(|| job, || own += job);
+                    let job = (Arc::new(AtomicUsize::new(0)), call);
+                    crew.call(|| job.clone(), || work(job.clone(), &mut own));
+                    assert_eq!(Arc::strong_count(&job.0), 1, "what was lent is given back");
                 }
-                assert!(crew.desks().all(|sum| *sum == 1999 * 1000));
-                assert_eq!((own, crew.desks().count()), (1999 * 1000, count));
+                let others: u64 = crew.desks().map(|sum| *sum).sum();
+                assert_eq!((own + others, crew.desks().count()), (10 * 1999 * 1000, count));
             });
         }
     }
@@ -172,7 +200,8 @@ mod tests {
             std::thread::scope(|scope| {
                 let mut crew = Crew::start(scope, 2, |job: u32, (): &mut ()| assert!(job < 3, "a bad job")).unwrap();
                 for job in 0..10 {
-                    crew.call(|| job, || ());
+                    // Long enough for the job to be taken.
+                    crew.call(|| job, || std::thread::sleep(Duration::from_millis(20)));
                 }
             });
         }));

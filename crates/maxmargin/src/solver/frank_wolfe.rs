@@ -43,7 +43,7 @@ impl Solver for FrankWolfe {
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
         if problem.formulation().penalty != Penalty::Linear {
-            let rule = "frank-wolfe needs a bounded dual, which only linear slack has; take one-slack or n-slack";
+            let rule = "frank-wolfe needs a bounded dual, which only linear slack has; take bcfw, one-slack or n-slack";
             return Err(Error::setting("penalty", rule));
         }
         let mut course = Course::new(self, problem, settings, observer)?;

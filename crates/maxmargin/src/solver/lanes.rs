@@ -117,6 +117,8 @@ impl<T: Task> Lane<T> {
         for (place, answer) in &mut self.found[..self.len] {
             std::mem::swap(answer, &mut answers[*place]);
         }
+        // Who takes no part in the next call has nothing to hand over then.
+        self.len = 0;
         self.error.take()
     }
 }
