@@ -1,4 +1,4 @@
-//! The task `tag` as a user sees it. `tag_bad_input.rs` has what is refused.
+//! The task `tag` as a user sees it. `tag_bad_input.rs` has what is refused, `tag_sizes.rs` what is very small or long.
 
 #![allow(clippy::format_collect, clippy::format_push_string, reason = "tests make small texts")]
 
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, PROGRAM, Ran, keys, number};
+use common::{Folder, PROGRAM, keys, number};
 
 const TREEBANK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/treebank");
 
@@ -560,74 +560,4 @@ fn lines_may_end_and_be_parted_in_any_way() {
     assert_eq!(paragraphs(&odd.replace([' ', '\t', '\r'], "")), [vec!["aXX", "bYY"], vec!["cXX"]]);
     assert_eq!(odd.lines().count(), 9, "no line is lost: {odd:?}");
     assert_eq!(folder.run("predict odd.mm plain").good(), folder.run("predict plain.mm plain").good());
-}
-
-#[test]
-fn the_smallest_problems_have_answers() {
-    let folder = Folder::new();
-    for (text, tagged) in [
-        ("a X\n", "a X\tX\n"),
-        ("a X\nb X\n\nc X\n", "a X\tX\nb X\tX\n\nc X\tX\n"),
-        ("a X\nb X\na X\nc ONCE\n", "a X\tX\nb X\tX\na X\tX\nc ONCE\tONCE\n"),
-    ] {
-        folder.write("t.pos", text);
-        for options in ["", "--order 2", "--solver one-slack", "--solver n-slack", "--solver mle"] {
-            folder.run(&format!("train tag t.pos -m t.mm --quiet {options}")).good();
-            assert_eq!(folder.run("predict t.mm t.pos").good(), tagged, "{options}");
-            folder.run("predict t.mm t.pos --margins").good();
-            folder.run("predict t.mm t.pos --n-best 100").good();
-            folder.run("inspect t.mm").good();
-            let figures = folder.run("evaluate t.mm t.pos --json").json();
-            assert_eq!(number(&figures, "accuracy"), 1.0);
-        }
-    }
-}
-
-/// Words that tell their tags, but for every tenth.
-fn long_sentence(tokens: usize) -> String {
-    (0..tokens).map(|i| format!("{} {}\n", ["a", "b", "c"][i * i % 3], ["X", "Y"][usize::from(i % 10 == 0)])).collect()
-}
-
-#[test]
-fn a_sentence_of_a_hundred_thousand_tokens_is_tagged() {
-    let folder = Folder::new();
-    folder.write("long", long_sentence(100_000));
-    folder.run("train tag long -m long.mm --quiet --solver perceptron --max-passes 2").good();
-    let tagged = folder.run("predict long.mm long --margins").good();
-    assert_eq!(tagged.lines().count(), 100_000);
-    folder.run("predict long.mm long --n-best 2 -o out").good();
-    folder.run("evaluate long.mm long").good();
-}
-
-/// A step at a kept output takes as long as the sentence is: where there is one output, a thousand steps are 999 too many.
-#[test]
-fn steps_at_kept_outputs_end_when_they_gain_nothing() {
-    let folder = Folder::new();
-    folder.write("long", "a X\nb Y\n".repeat(2_500));
-    let summary = folder.run("train tag long -m long.mm --json").json();
-    let (hits, calls) = (number(&summary, "cache_hits"), number(&summary, "oracle_calls"));
-    assert!(hits <= 50.0 * calls, "{hits} steps after {calls} calls of the oracle");
-}
-
-#[test]
-fn strangers_are_counted() {
-    let folder = Folder::new();
-    folder.write("t.pos", "a X\nb Y\n\nb Y\na X\n");
-    folder.write("h.pos", "a X\nb NEW\n\nzzz Y\na X\n");
-    folder.run("train tag t.pos -m t.mm --quiet").good();
-    let figures = folder.run("evaluate t.mm h.pos --json").json();
-    assert_eq!(number(&figures, "unseen_tags"), 1.0);
-    assert!(number(&figures, "unseen_features") >= 1.0);
-    assert!(number(&figures, "token_accuracy") <= 0.75);
-    let text = folder.run("evaluate t.mm h.pos").good();
-    assert!(text.contains("1 token with tags that the model does not know, counted as errors"), "{text}");
-    let ran: Ran = folder.run("train tag t.pos -m t.mm --heldout h.pos --json");
-    assert_eq!(ran.code, Some(0));
-    assert!(
-        ran.stderr.contains("note: 1 of 4 held-out tokens have tags that the training file lacks"),
-        "{}",
-        ran.stderr
-    );
-    let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(number(&summary, "heldout_loss"), number(&figures, "mean_loss"));
 }

@@ -1,7 +1,9 @@
 //! Grammars that are read off trees, and the trees that their derivations stand for.
 
+#[path = "common/brackets.rs"]
+mod brackets;
+
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{Shape, Strip, Tree, Treebank, grammar, read, tree, write};
@@ -151,25 +153,9 @@ fn the_decoder_finds_derivations_of_the_grammar() {
     }
 }
 
-/// A random tree without phrases over themselves: how many brackets open before each word, and close after it.
-fn shape() -> impl Strategy<Value = String> {
-    proptest::collection::vec((0_usize..4, 0_usize..4, 0_usize..3), 1..12).prop_map(|words| {
-        let (mut text, mut open) = (String::from("(S"), 1);
-        for (begin, end, tag) in words {
-            (0..begin).for_each(|at| write!(text, " (L{}", open + at).unwrap());
-            write!(text, " (T{tag} word)").unwrap();
-            open += begin;
-            let end = end.min(open - 1);
-            text += &")".repeat(end);
-            open -= end;
-        }
-        text + &")".repeat(open)
-    })
-}
-
 proptest! {
     #[test]
-    fn any_trees_come_back(texts in proptest::collection::vec(shape(), 1..6), which in 0..SHAPES.len()) {
+    fn any_trees_come_back(texts in proptest::collection::vec(brackets::tree("T[0-2] word"), 1..6), which in 0..SHAPES.len()) {
         let mut bank = bank(&texts.join("\n"));
         let (grammar, derivations) = grammar(&bank, SHAPES[which]).unwrap();
         prop_assert_eq!(again(&mut bank, &grammar, &derivations), texts);

@@ -1,6 +1,7 @@
 //! Trees in brackets: what is read, what is left out, and what is wrong with a text, by line.
 
-use std::fmt::Write as _;
+#[path = "common/brackets.rs"]
+mod brackets;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{Strip, Tree, Treebank, read, write};
@@ -115,28 +116,9 @@ fn a_tree_may_be_deep() {
     assert_eq!(lines(&bank)[0], text);
 }
 
-/// A random tree: how many brackets open before each word, and close after it.
-fn shape() -> impl Strategy<Value = String> {
-    proptest::collection::vec((0_usize..4, 0_usize..4, "[a-zA-Z\u{e9}-]{1,3}"), 1..12).prop_map(|words| {
-        let mut text = String::from("(S");
-        let mut open = 1;
-        for (begin, end, word) in words {
-            for at in 0..begin {
-                write!(text, " (L{at}").unwrap();
-            }
-            write!(text, " (T {word})").unwrap();
-            open += begin;
-            let end = end.min(open - 1);
-            text += &")".repeat(end);
-            open -= end;
-        }
-        text + &")".repeat(open)
-    })
-}
-
 proptest! {
     #[test]
-    fn written_trees_are_read_again(texts in proptest::collection::vec(shape(), 1..5)) {
+    fn written_trees_are_read_again(texts in proptest::collection::vec(brackets::tree("T [a-zA-Z\u{e9}-]{1,3}"), 1..5)) {
         let bank = bank(texts.join("\n").as_bytes(), Strip::default()).unwrap();
         prop_assert_eq!(lines(&bank), texts);
     }

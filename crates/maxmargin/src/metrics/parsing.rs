@@ -22,7 +22,7 @@ const LENGTHS: [usize; 4] = [10, 15, 20, 40];
 pub struct Figures {
     /// Number of sentences.
     pub examples: u64,
-    /// Sentences with no tree that is a prediction: they have no bracket.
+    /// Sentences without a predicted tree: none of their brackets is found.
     pub missing: u64,
     /// Brackets of the predictions that are right.
     pub bracket_precision: f64,

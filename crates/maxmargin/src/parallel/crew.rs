@@ -19,7 +19,7 @@ const WORK: u8 = 1;
 /// It has taken the job.
 const BUSY: u8 = 2;
 const STOP: u8 = 3;
-/// It has panicked.
+/// It is gone: for a caller who waits for its work, by a panic.
 const DEAD: u8 = 4;
 
 /// Helpers that take a job J each at every call, and have a desk D of their own.
@@ -139,7 +139,7 @@ fn serve<J, D>(shared: &Shared<J, D>, work: impl Fn(J, &mut D)) {
         }
     }
     let _alarm = Alarm(&shared.state);
-    while !matches!(shared.state_after(NOTHING, std::thread::park), STOP | DEAD) {
+    while shared.state_after(NOTHING, std::thread::park) != STOP {
         // Unless it has been taken back.
         if shared.change(WORK, BUSY) {
             if let Some(job) = shared.job() {

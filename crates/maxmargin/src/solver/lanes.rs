@@ -60,7 +60,7 @@ struct Lane<T: Task> {
     scratch: OracleScratch<T>,
     /// What it found, with the places of the questions.
     found: Vec<(usize, Answer<T::Output>)>,
-    /// So much of it belongs to the last call.
+    /// So much of it is to be handed over.
     len: usize,
     /// What went wrong first, and with which question.
     error: Option<(usize, Error)>,
@@ -86,7 +86,6 @@ struct Call {
 impl<T: Task> Lane<T> {
     /// Takes questions as long as there are some.
     fn work(&mut self, problem: &Problem<'_, T>, call: &Call) {
-        (self.len, self.error) = (0, None);
         loop {
             let first = call.next.fetch_add(call.run, Ordering::Relaxed);
             let Some(rest) = call.examples.get(first..).filter(|rest| !rest.is_empty()) else { return };
@@ -117,7 +116,7 @@ impl<T: Task> Lane<T> {
         for (place, answer) in &mut self.found[..self.len] {
             std::mem::swap(answer, &mut answers[*place]);
         }
-        // Who takes no part in the next call has nothing to hand over then.
+        // Ready for the next call, in which it may take no part.
         self.len = 0;
         self.error.take()
     }
