@@ -61,7 +61,7 @@ impl Grammar {
         let mut found = Vec::new();
         if j - i == 1 {
             let leaf = x.leaf[i][symbol as usize];
-            found.extend((leaf > f64::NEG_INFINITY).then(|| (leaf, vec![Step::Word(i as u32)])));
+            found.extend((leaf > f64::NEG_INFINITY).then(|| (leaf, vec![Step::Word(i as u32, symbol)])));
         }
         for (rule, &(_, left, right)) in self.binary.iter().enumerate().filter(|(_, rule)| rule.0 == symbol) {
             for k in i + 1..j {

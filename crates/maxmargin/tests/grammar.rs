@@ -33,7 +33,7 @@ fn again(bank: &mut Treebank, grammar: &Grammar, derivations: &[Derivation]) -> 
 
 fn rules(text: &str, shape: Shape) -> Vec<String> {
     let (grammar, _) = grammar(&bank(text), shape).unwrap();
-    (0..grammar.len() as u32).map(|rule| grammar.shown(rule).unwrap()).collect()
+    (0..grammar.len() as u32).map(|rule| grammar.shown(rule, |_| String::new()).unwrap()).collect()
 }
 
 const SHAPES: [Shape; 5] = [
@@ -143,10 +143,11 @@ fn the_decoder_finds_derivations_of_the_grammar() {
             root,
         };
         chart.resize(grammar.rules(), tree.words().len());
-        let tags = grammar.nodes(truth).unwrap().into_iter().filter(|(symbol, _)| grammar.tags().contains(symbol));
-        tags.for_each(|(tag, span)| chart.leaf_mut(span.start)[tag as usize] = 0.0);
+        let symbols = grammar.nodes(truth).unwrap().into_iter().map(|(symbol, _)| symbol);
+        let tags: Vec<u32> = symbols.filter(|symbol| grammar.tags().contains(symbol)).collect();
+        tags.iter().enumerate().for_each(|(i, &tag)| chart.leaf_mut(i)[tag as usize] = 0.0);
         assert_eq!(chart.best(grammar.rules(), &scores, &mut steps), 0.0);
-        let found = grammar.derivation(&steps);
+        let found = grammar.derivation(&steps, &tags);
         assert!(found.0.iter().all(|rule| own.contains(rule)));
         let nodes = grammar.nodes(&found).expect("a derivation");
         assert_eq!(nodes.iter().filter(|(symbol, _)| grammar.tags().contains(symbol)).count(), tree.words().len());

@@ -45,7 +45,7 @@ fn the_laws_of_a_task_hold() {
 #[test]
 fn forced_rules_have_no_features() {
     let (task, ..) = examples(usize::MAX, Shape::default(), ParseLoss::Hamming);
-    let shown = |rule: u32| task.grammar().shown(rule).unwrap();
+    let shown = |rule: u32| task.grammar().shown(rule, |_| String::new()).unwrap();
     let rules = 0..task.grammar().len() as u32;
     let (with, without): (Vec<u32>, Vec<u32>) = rules.partition(|&rule| task.feature(rule).is_some());
     assert_eq!(with.len(), task.dimension());
@@ -98,7 +98,7 @@ fn probabilities_sum_to_one_and_parse() {
     let w = task.generative(&mut pairs.iter().map(|&(x, y)| (x, y, 1.0))).unwrap();
     let mut sums = std::collections::HashMap::<String, f64>::new();
     for rule in 0..task.grammar().len() as u32 {
-        let shown = task.grammar().shown(rule).unwrap();
+        let shown = task.grammar().shown(rule, |_| String::new()).unwrap();
         let p = task.feature(rule).map_or(1.0, |feature| w.as_slice()[feature as usize].exp());
         *sums.entry(shown.split("->").next().unwrap().to_owned()).or_default() += p;
     }

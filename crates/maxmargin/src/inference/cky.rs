@@ -13,6 +13,7 @@ mod other;
 mod rules;
 
 pub use rules::Rules;
+pub(crate) use rules::grouped;
 
 /// The scores of rules, in the order of the lists that [`Rules::new`] was given, and of symbols at the root.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,8 +35,8 @@ pub enum Step {
     Unary(u32),
     /// A binary rule, and where its right child begins.
     Binary(u32, u32),
-    /// A word begins here.
-    Word(u32),
+    /// A word, and the symbol right over it.
+    Word(u32, u32),
 }
 
 /// The tables of one sentence. Made once and filled again and again: a warm chart allocates nothing.
@@ -246,7 +247,7 @@ impl Chart {
             },
         );
         match self.inner_of(rules, (i, j), bottom).1 {
-            None => steps.push(Step::Word(i as u32)),
+            None => steps.push(Step::Word(i as u32, bottom)),
             Some((k, entry)) => {
                 steps.push(Step::Binary(rules.order()[entry], k as u32));
                 let (left, right) = rules.children(entry);

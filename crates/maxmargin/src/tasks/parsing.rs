@@ -14,7 +14,7 @@ use crate::sparse::SparseView;
 use crate::task::{LossTerm, Task};
 use crate::weights::Weights;
 
-pub use grammar::{Derivation, Grammar, Parts, Rule};
+pub use grammar::{Derivation, Grammar, Parts, Rule, UNKNOWN};
 
 /// A bracket: its phrase, and the words from the first one up to the second.
 pub type Bracket = (u32, u32, u32);
@@ -80,10 +80,7 @@ impl Parsing {
     /// The task of a grammar.
     pub fn new(grammar: Grammar, loss: ParseLoss) -> Self {
         let mut choices = vec![0_u32; grammar.parts().symbols.len()];
-        let parent = |rule: u32| match grammar.rule(rule) {
-            Some(Rule::Unary(parent, _) | Rule::Binary(parent, ..)) => Some(parent as usize),
-            Some(Rule::Root(_)) | None => None,
-        };
+        let parent = |rule: u32| grammar.parent(rule).map(|parent| parent as usize);
         let rules = 0..grammar.len() as u32;
         rules.clone().filter_map(parent).for_each(|parent| choices[parent] += 1);
         // Only symbols between are without a choice by design; a phrase with one rule is a phrase to be chosen.
@@ -230,14 +227,14 @@ impl Task for Parsing {
             return Ok(());
         }
         let broken = || Error::model("the decoder's rules do not follow upon each other");
-        let mut derivation = self.grammar.derivation(steps);
+        let mut derivation = self.grammar.derivation(steps, x);
         if let Some(LossTerm { truth, weight }) = loss
             && self.loss == ParseLoss::ZeroOne
             && derivation == truth.derivation
         {
             let truth = std::mem::take(steps);
             if chart.best_other(self.grammar.rules(), scores, &truth, steps) + weight > best {
-                derivation = self.grammar.derivation(steps);
+                derivation = self.grammar.derivation(steps, x);
             }
         }
         *y = self.parse(derivation).ok_or_else(broken)?;

@@ -55,6 +55,8 @@ pub fn grammar(bank: &Treebank, shape: Shape) -> Result<(Grammar, Vec<Derivation
         roots: roots.list.iter().map(number).collect(),
         unary: unary.list.iter().map(|(a, b)| (number(a), number(b))).collect(),
         binary: binary.list.iter().map(|(a, b, c)| (number(a), number(b), number(c))).collect(),
+        lexical: Vec::new(),
+        terminals: 0,
         longest,
     })?;
     let derivations = derivations.iter().map(|rules| Derivation(rules.iter().map(rule).collect())).collect();

@@ -82,7 +82,7 @@ impl Chart {
                         open.extend([(right, (k, span.1), Some((at, 1))), (left, (span.0, k), Some((at, 0)))]);
                         break Some((entry, k, [0; 2]));
                     }
-                    Some(Step::Word(_)) => break None,
+                    Some(Step::Word(..)) => break None,
                     Some(Step::Root(_)) | None => panic!("a derivation ends at words"),
                 }
             };

@@ -173,7 +173,7 @@ impl Rules {
 }
 
 /// The places of each key from 0 up to `count`, one key after the other: where each key's begin, and the places.
-fn grouped(count: usize, keys: &[u32]) -> (Vec<u32>, Vec<u32>) {
+pub(crate) fn grouped(count: usize, keys: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; count + 1];
     for &key in keys {
         starts[key as usize + 1] += 1;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::inference::cky::{Rules, Step};
+use crate::inference::cky::{Rules, Step, grouped};
 
 /// The symbols and rules of a grammar.
 ///
@@ -15,7 +15,15 @@ use crate::inference::cky::{Rules, Step};
 pub struct Grammar {
     parts: Parts,
     rules: Rules,
+    /// The lexical rules of terminal t are `lexical_starts[t]..lexical_starts[t + 1]` of `by_terminal`.
+    lexical_starts: Vec<u32>,
+    by_terminal: Vec<u32>,
+    /// The root's rule of each symbol, or [`UNKNOWN`].
+    root_rules: Vec<u32>,
 }
+
+/// A terminal that the grammar does not know.
+pub const UNKNOWN: u32 = u32::MAX;
 
 /// What a [`Grammar`] is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -32,6 +40,11 @@ pub struct Parts {
     pub unary: Vec<(u32, u32)>,
     /// Parent, left and right child of each binary rule.
     pub binary: Vec<(u32, u32, u32)>,
+    /// Tag and terminal of each lexical rule. Terminals are words and classes of words, numbered from 0; where there are no such
+    /// rules, the tags themselves are what a sentence is made of.
+    pub lexical: Vec<(u32, u32)>,
+    /// Number of terminals; 0 where they are the tags.
+    pub terminals: u32,
     /// So many unary rules may follow upon each other.
     pub longest: usize,
 }
@@ -45,6 +58,8 @@ pub enum Rule {
     Unary(u32, u32),
     /// Parent, left and right child.
     Binary(u32, u32, u32),
+    /// Tag and terminal.
+    Lexical(u32, u32),
 }
 
 /// The rules of a tree by their numbers, from the root on, the left child of a rule before the right one.
@@ -54,7 +69,7 @@ pub struct Derivation(pub Vec<u32>);
 impl Grammar {
     /// Puts a grammar together.
     pub fn new(parts: Parts) -> Result<Self> {
-        let Parts { symbols, labels, tags, roots, unary, binary, longest } = &parts;
+        let Parts { symbols, labels, tags, roots, unary, binary, lexical, terminals, longest } = &parts;
         let is_symbol = |symbol: &u32| (*symbol as usize) < symbols.len();
         if labels.len() + *tags as usize > symbols.len() || !roots.iter().all(is_symbol) {
             return Err(Error::model("a grammar with symbols that are none"));
@@ -64,9 +79,40 @@ impl Grammar {
         if binary.iter().any(|rule| is_tag(rule.0)) {
             return Err(Error::model("a grammar with a rule whose parent is a tag"));
         }
+        if !lexical.iter().all(|&(tag, terminal)| is_tag(tag) && terminal < *terminals) {
+            return Err(Error::model("a grammar with a lexical rule that is none"));
+        }
         let rules = Rules::new(symbols.len(), labels.len(), binary, unary, *longest)
             .map_err(|what| Error::model(format!("not a valid grammar: {what}")))?;
-        Ok(Self { parts, rules })
+        let under: Vec<u32> = lexical.iter().map(|rule| rule.1).collect();
+        let (lexical_starts, by_terminal) = grouped(*terminals as usize, &under);
+        let mut root_rules = vec![UNKNOWN; symbols.len()];
+        (0..).zip(roots).for_each(|(rule, &root)| root_rules[root as usize] = rule);
+        Ok(Self { parts, rules, lexical_starts, by_terminal, root_rules })
+    }
+
+    /// Is a sentence made of words, and not of tags?
+    pub fn has_words(&self) -> bool {
+        self.parts.terminals > 0
+    }
+
+    /// The tags that can stand over a terminal, each with its lexical rule's number, none where terminals are the tags.
+    pub fn tags_over(&self, terminal: u32) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
+        let is_tag = !self.has_words() && self.tags().contains(&terminal);
+        let lexical = if terminal < self.parts.terminals {
+            let (from, to) = (self.lexical_starts[terminal as usize], self.lexical_starts[terminal as usize + 1]);
+            &self.by_terminal[from as usize..to as usize]
+        } else {
+            &[]
+        };
+        let first = self.first_lexical();
+        let rule = move |&rule: &u32| (self.parts.lexical[rule as usize].0, Some(first + rule));
+        is_tag.then_some((terminal, None)).into_iter().chain(lexical.iter().map(rule))
+    }
+
+    fn first_lexical(&self) -> u32 {
+        let Parts { roots, unary, binary, .. } = &self.parts;
+        (roots.len() + unary.len() + binary.len()) as u32
     }
 
     /// What it is made from.
@@ -89,9 +135,9 @@ impl Grammar {
         self.phrases()..self.phrases() + self.parts.tags
     }
 
-    /// Number of rules: symbols at the root, unary and binary rules are numbered one after the other.
+    /// Number of rules: symbols at the root, unary, binary and lexical rules are numbered one after the other.
     pub fn len(&self) -> usize {
-        self.parts.roots.len() + self.parts.unary.len() + self.parts.binary.len()
+        self.first_lexical() as usize + self.parts.lexical.len()
     }
 
     /// No rule?
@@ -101,7 +147,7 @@ impl Grammar {
 
     /// The rule with a number.
     pub fn rule(&self, number: u32) -> Option<Rule> {
-        let Parts { roots, unary, binary, .. } = &self.parts;
+        let Parts { roots, unary, binary, lexical, .. } = &self.parts;
         let number = number as usize;
         if let Some(&symbol) = roots.get(number) {
             return Some(Rule::Root(symbol));
@@ -110,42 +156,65 @@ impl Grammar {
         if let Some(&(parent, child)) = unary.get(number) {
             return Some(Rule::Unary(parent, child));
         }
-        binary.get(number - unary.len()).map(|&(parent, left, right)| Rule::Binary(parent, left, right))
+        let number = number - unary.len();
+        if let Some(&(parent, left, right)) = binary.get(number) {
+            return Some(Rule::Binary(parent, left, right));
+        }
+        lexical.get(number - binary.len()).map(|&(tag, terminal)| Rule::Lexical(tag, terminal))
     }
 
-    /// A rule as people write it.
-    pub fn shown(&self, number: u32) -> Option<String> {
+    /// The symbol that a rule is about; None for one at the root.
+    pub fn parent(&self, number: u32) -> Option<u32> {
+        match self.rule(number)? {
+            Rule::Root(_) => None,
+            Rule::Unary(parent, _) | Rule::Binary(parent, ..) | Rule::Lexical(parent, _) => Some(parent),
+        }
+    }
+
+    /// A rule as people write it; `terminal` tells the words.
+    pub fn shown(&self, number: u32, terminal: impl Fn(u32) -> String) -> Option<String> {
         let name = |symbol: u32| self.parts.symbols[symbol as usize].as_str();
         Some(match self.rule(number)? {
             Rule::Root(symbol) => format!("-> {}", name(symbol)),
             Rule::Unary(parent, child) => format!("{} -> {}", name(parent), name(child)),
             Rule::Binary(parent, left, right) => format!("{} -> {} {}", name(parent), name(left), name(right)),
+            Rule::Lexical(tag, word) => format!("{} -> {}", name(tag), terminal(word)),
         })
     }
 
     /// The symbols of a derivation with the words that they are over, parents before children, left before right. None where
     /// the rules do not follow upon each other.
     pub fn nodes(&self, derivation: &Derivation) -> Option<Vec<(u32, Range<usize>)>> {
-        enum Item {
-            Open(u32),
-            Close(usize),
-        }
+        let mut walk = Walk::default();
+        self.walk(derivation, &mut walk)?;
+        Some(walk.nodes)
+    }
+
+    /// The same, with the terminals, into memory that is there.
+    pub(super) fn walk(&self, derivation: &Derivation, walk: &mut Walk) -> Option<()> {
+        let Walk { nodes, terminals, items } = walk;
+        nodes.clear();
+        terminals.clear();
+        items.clear();
         let mut rules = derivation.0.iter();
         let Rule::Root(root) = self.rule(*rules.next()?)? else { return None };
-        let (mut nodes, mut items, mut words) = (Vec::new(), vec![Item::Open(root)], 0);
+        items.push(Item::Open(root));
         while let Some(item) = items.pop() {
             match item {
-                Item::Close(node) => {
-                    let (_, span): &mut (u32, Range<usize>) = &mut nodes[node];
-                    span.end = words;
-                }
-                Item::Open(symbol) if self.tags().contains(&symbol) => {
-                    nodes.push((symbol, words..words + 1));
-                    words += 1;
+                Item::Close(node) => nodes[node].1.end = terminals.len(),
+                Item::Open(tag) if self.tags().contains(&tag) => {
+                    let word = terminals.len();
+                    nodes.push((tag, word..word + 1));
+                    terminals.push(if self.has_words() {
+                        let Rule::Lexical(parent, terminal) = self.rule(*rules.next()?)? else { return None };
+                        (parent == tag).then_some(terminal)?
+                    } else {
+                        tag
+                    });
                 }
                 Item::Open(symbol) => {
                     items.push(Item::Close(nodes.len()));
-                    nodes.push((symbol, words..words));
+                    nodes.push((symbol, terminals.len()..terminals.len()));
                     match self.rule(*rules.next()?)? {
                         Rule::Unary(parent, child) if parent == symbol => items.push(Item::Open(child)),
                         Rule::Binary(parent, left, right) if parent == symbol => {
@@ -156,19 +225,73 @@ impl Grammar {
                 }
             }
         }
-        rules.next().is_none().then_some(nodes)
+        rules.next().is_none().then_some(())
     }
 
-    /// The rules of what the decoder tells.
-    pub fn derivation(&self, steps: &[Step]) -> Derivation {
+    /// The rules of what the decoder tells of a sentence with these terminals.
+    pub fn derivation(&self, steps: &[Step], x: &[u32]) -> Derivation {
+        let mut derivation = Derivation::default();
+        self.derive(steps, x, &mut derivation);
+        derivation
+    }
+
+    /// The same, into memory that is there.
+    pub(super) fn derive(&self, steps: &[Step], x: &[u32], derivation: &mut Derivation) {
         let Parts { roots, unary, .. } = &self.parts;
         let (first_unary, first_binary) = (roots.len() as u32, (roots.len() + unary.len()) as u32);
         let number = |step: &Step| match *step {
-            Step::Root(symbol) => roots.iter().position(|&root| root == symbol).map(|at| at as u32),
+            Step::Root(symbol) => Some(self.root_rules[symbol as usize]),
             Step::Unary(rule) => Some(first_unary + rule),
             Step::Binary(rule, _) => Some(first_binary + rule),
-            Step::Word(_) => None,
+            Step::Word(i, symbol) => self.tags_over(x[i as usize]).find(|(tag, _)| *tag == symbol)?.1,
         };
-        Derivation(steps.iter().filter_map(number).collect())
+        derivation.0.clear();
+        derivation.0.extend(steps.iter().filter_map(number));
     }
+
+    /// The reverse: what the decoder would tell.
+    pub(super) fn steps(&self, derivation: &Derivation, walk: &mut Walk, steps: &mut Vec<Step>) -> Option<()> {
+        self.walk(derivation, walk)?;
+        let Parts { roots, unary, .. } = &self.parts;
+        let (first_unary, first_binary) = (roots.len() as u32, (roots.len() + unary.len()) as u32);
+        steps.clear();
+        let mut rules = derivation.0.iter();
+        steps.push(Step::Root(walk.nodes.first()?.0));
+        rules.next()?;
+        for (at, (symbol, span)) in walk.nodes.iter().enumerate() {
+            let (is_tag, is_lexical) = (self.tags().contains(symbol), self.has_words());
+            if is_tag {
+                steps.push(Step::Word(span.start as u32, *symbol));
+                if !is_lexical {
+                    continue;
+                }
+            }
+            let number = *rules.next()?;
+            match self.rule(number)? {
+                Rule::Unary(..) => steps.push(Step::Unary(number - first_unary)),
+                // The left child comes next.
+                Rule::Binary(..) => {
+                    let split = walk.nodes.get(at + 1)?.1.end;
+                    steps.push(Step::Binary(number - first_binary, split as u32));
+                }
+                Rule::Lexical(..) | Rule::Root(_) => {}
+            }
+        }
+        Some(())
+    }
+}
+
+/// A derivation as it is followed from the root on.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// Symbols with the words that they are over.
+    pub(super) nodes: Vec<(u32, Range<usize>)>,
+    pub(super) terminals: Vec<u32>,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Open(u32),
+    Close(usize),
 }

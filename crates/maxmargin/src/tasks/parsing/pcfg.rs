@@ -4,7 +4,7 @@
 //! log P(y) = sum over the rules of y of log P(rule | parent),      P = (count + 1) / (total + kinds)
 //! ```
 
-use super::{Parse, Parsing, Rule};
+use super::{Parse, Parsing};
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -12,10 +12,7 @@ use crate::weights::Weights;
 pub(super) fn estimate<'e>(task: &Parsing, examples: &mut dyn Iterator<Item = (&'e [u32], &'e Parse, f64)>) -> Weights {
     let grammar = task.grammar();
     // The last place is that of the root.
-    let parent = |rule: u32| match grammar.rule(rule) {
-        Some(Rule::Unary(parent, _) | Rule::Binary(parent, ..)) => parent as usize,
-        Some(Rule::Root(_)) | None => grammar.parts().symbols.len(),
-    };
+    let parent = |rule: u32| grammar.parent(rule).map_or(grammar.parts().symbols.len(), |parent| parent as usize);
     let mut counts = vec![1.0; grammar.len()];
     for (_, y, weight) in examples {
         y.derivation().0.iter().for_each(|&rule| counts[rule as usize] += weight);
