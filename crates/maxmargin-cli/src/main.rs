@@ -1,6 +1,7 @@
 //! The program `maxmargin`: parses, calls the library and prints.
 
 mod checkpoint;
+mod compare;
 mod dataset;
 mod evaluate;
 mod failure;

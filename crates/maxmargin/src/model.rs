@@ -167,6 +167,14 @@ impl Saved {
         }
     }
 
+    /// The task that the model is for.
+    pub fn task(&self) -> TaskKind {
+        match self {
+            Self::Classifier(model) => model.task,
+            Self::Tagger(_) => TaskKind::Tag,
+        }
+    }
+
     fn classifier(self) -> Result<Model> {
         match self {
             Self::Classifier(model) => Ok(*model),
