@@ -114,7 +114,7 @@ impl Sentence {
     }
 
     fn fill(&self, rules: &Rules, chart: &mut Chart) {
-        chart.resize(rules, self.len);
+        chart.resize(rules, self.len, None);
         for i in 0..self.len {
             chart.leaf_mut(i).copy_from_slice(&self.leaf[i]);
             (i + 1..=self.len).for_each(|j| chart.node_mut(i, j).copy_from_slice(&self.node[i][j]));

@@ -142,7 +142,7 @@ fn the_decoder_finds_derivations_of_the_grammar() {
             unary: (unary..binary).map(score).collect(),
             root,
         };
-        chart.resize(grammar.rules(), tree.words().len());
+        chart.resize(grammar.rules(), tree.words().len(), None);
         let symbols = grammar.nodes(truth).unwrap().into_iter().map(|(symbol, _)| symbol);
         let tags: Vec<u32> = symbols.filter(|symbol| grammar.tags().contains(symbol)).collect();
         tags.iter().enumerate().for_each(|(i, &tag)| chart.leaf_mut(i)[tag as usize] = 0.0);

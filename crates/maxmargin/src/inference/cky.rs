@@ -12,6 +12,8 @@
 mod other;
 mod rules;
 
+use other::Differing;
+
 pub use rules::Rules;
 pub(crate) use rules::grouped;
 
@@ -45,6 +47,9 @@ pub struct Chart {
     len: usize,
     symbols: usize,
     phrases: usize,
+    /// The place of each span among those that there are, or [`NOWHERE`].
+    places: Vec<u32>,
+    spans: usize,
     /// By span, phrase.
     node: Vec<f64>,
     /// By word, symbol: scores of the symbols that can stand over it, minus infinity for the others.
@@ -60,14 +65,13 @@ pub struct Chart {
     inner: Vec<f64>,
     /// Spans whose symbols are still to be told.
     open: Vec<(usize, usize, u32)>,
+    differing: Differing,
 }
 
-/// Number of spans of a sentence of `len` words.
-fn spans(len: usize) -> usize {
-    len * (len + 1) / 2
-}
+/// The place of a span that is left out.
+const NOWHERE: u32 = u32::MAX;
 
-/// The place of the span from i to j among all: by their ends, so that those of the words before come first.
+/// The number of the span from i to j: by their ends, so that those of the words before come first.
 #[inline]
 fn span(i: usize, j: usize) -> usize {
     j * (j - 1) / 2 + i
@@ -75,24 +79,37 @@ fn span(i: usize, j: usize) -> usize {
 
 impl Chart {
     /// Bytes that a sentence of `len` words takes; none where that is beyond counting.
-    pub fn bytes(rules: &Rules, len: usize) -> Option<usize> {
-        let spans = len.checked_mul(len.checked_add(1)?)? / 2;
+    pub fn bytes(rules: &Rules, len: usize, max_span: Option<usize>) -> Option<usize> {
+        let all = len.checked_mul(len.checked_add(1)?)? / 2;
+        // Those of at most that many words, and those that begin the sentence or end it.
+        let spans = max_span.map_or(all, |most| all.min(len.saturating_mul(most.saturating_add(2))));
         let numbers = spans.checked_mul(rules.symbols().checked_add(rules.phrases())?)?;
         numbers
             .checked_add(len.checked_mul(rules.symbols())?)?
             .checked_mul(8)?
-            .checked_add(spans.checked_mul(4 * rules.symbols())?)
+            .checked_add(spans.checked_mul(4 * rules.lefts().len())?)?
+            .checked_add(all.checked_mul(4)?)
     }
 
-    /// Room for `len` words. Node scores are 0 then, and no symbol stands over a word.
+    /// Room for `len` words. Node scores are 0 then, and no symbol stands over a word. With `max_span` there are spans of at
+    /// most that many words only, and those that begin the sentence or end it.
     ///
     /// # Panics
     /// If there is no word.
-    pub fn resize(&mut self, rules: &Rules, len: usize) {
+    pub fn resize(&mut self, rules: &Rules, len: usize, max_span: Option<usize>) {
         assert!(len > 0, "a sentence of at least one word");
         (self.len, self.symbols, self.phrases) = (len, rules.symbols(), rules.phrases());
+        self.places.clear();
+        self.spans = 0;
+        for j in 1..=len {
+            for i in 0..j {
+                let is_there = i == 0 || j == len || j - i == 1 || max_span.is_none_or(|most| j - i <= most);
+                self.places.push(if is_there { self.spans as u32 } else { NOWHERE });
+                self.spans += usize::from(is_there);
+            }
+        }
         self.node.clear();
-        self.node.resize(spans(len) * self.phrases, 0.0);
+        self.node.resize(self.spans * self.phrases, 0.0);
         self.leaf.clear();
         self.leaf.resize(len * self.symbols, f64::NEG_INFINITY);
     }
@@ -107,13 +124,36 @@ impl Chart {
         self.len == 0
     }
 
-    /// The scores of phrases over the words from i up to j, to be changed.
+    /// Is there a span from i to j?
+    #[inline]
+    pub fn has(&self, i: usize, j: usize) -> bool {
+        self.places[span(i, j)] != NOWHERE
+    }
+
+    /// The place of a span that there is.
+    #[inline]
+    fn place(&self, i: usize, j: usize) -> usize {
+        self.places[span(i, j)] as usize
+    }
+
+    /// The scores of phrases over the words from i up to j, a span that there is, to be changed.
     pub fn node_mut(&mut self, i: usize, j: usize) -> &mut [f64] {
-        &mut self.node[span(i, j) * self.phrases..][..self.phrases]
+        let at = self.place(i, j);
+        &mut self.node[at * self.phrases..][..self.phrases]
     }
 
     fn node(&self, i: usize, j: usize) -> &[f64] {
-        &self.node[span(i, j) * self.phrases..][..self.phrases]
+        &self.node[self.place(i, j) * self.phrases..][..self.phrases]
+    }
+
+    /// The score of a node of one symbol.
+    fn node_of(&self, i: usize, j: usize, symbol: u32) -> f64 {
+        self.node(i, j).get(symbol as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The splits of a span into two that there are.
+    fn splits(&self, i: usize, j: usize) -> impl Iterator<Item = usize> + '_ {
+        (i + 1..j).filter(move |&k| self.has(i, k) && self.has(k, j))
     }
 
     /// The scores of symbols right over word i, to be changed.
@@ -122,11 +162,11 @@ impl Chart {
     }
 
     fn cell(&self, i: usize, j: usize) -> &[f64] {
-        &self.outer[span(i, j) * self.symbols..][..self.symbols]
+        &self.outer[self.place(i, j) * self.symbols..][..self.symbols]
     }
 
     fn lefts(&self, i: usize, j: usize) -> &[u32] {
-        let at = span(i, j);
+        let at = self.place(i, j);
         let start = if at == 0 { 0 } else { self.left_ends[at - 1] };
         &self.lefts[start..self.left_ends[at]]
     }
@@ -153,21 +193,22 @@ impl Chart {
     fn fill(&mut self, rules: &Rules, scores: &Scores) {
         self.binary.clear();
         self.binary.extend(rules.order().iter().map(|&rule| scores.binary[rule as usize]));
-        self.outer.resize(spans(self.len) * self.symbols, 0.0);
+        self.outer.resize(self.spans * self.symbols, 0.0);
         self.lefts.clear();
         self.left_ends.clear();
         let mut inner = std::mem::take(&mut self.inner);
         // By ends: all spans that end earlier, and the shorter ones that end here, are done.
         for j in 1..=self.len {
-            let first = self.left_ends.len();
-            self.left_ends.resize(first + j, 0);
             for i in (0..j).rev() {
+                if !self.has(i, j) {
+                    continue;
+                }
                 inner.clear();
                 if j - i == 1 {
                     inner.extend_from_slice(&self.leaf[i * self.symbols..][..self.symbols]);
                 } else {
                     inner.resize(self.symbols, f64::NEG_INFINITY);
-                    (i + 1..j).for_each(|k| self.split(rules, (i, k, j), &mut inner));
+                    self.splits(i, j).for_each(|k| self.split(rules, (i, k, j), &mut inner));
                 }
                 self.close(rules, scores, (i, j), &mut inner);
             }
@@ -200,7 +241,7 @@ impl Chart {
             inner.iter_mut().zip(node).for_each(|(score, node)| *score += node);
         }
         chains.clear();
-        let at = span(i, j) * self.symbols;
+        let at = self.place(i, j) * self.symbols;
         self.outer[at..at + self.symbols].copy_from_slice(inner);
         for chain in rules.chains() {
             let below = chain.before.map_or(inner[chain.bottom as usize], |c| chains[c as usize]);
@@ -215,12 +256,12 @@ impl Chart {
 
     /// Lists who can be a left child, for all spans that end at j.
     fn note_lefts(&mut self, rules: &Rules, j: usize) {
-        for i in 0..j {
-            let at = span(i, j);
+        for i in (0..j).filter(|&i| self.places[span(i, j)] != NOWHERE) {
+            let at = self.places[span(i, j)] as usize;
             let cell = &self.outer[at * self.symbols..][..self.symbols];
             let can = rules.lefts().iter().filter(|&&b| cell[b as usize] > f64::NEG_INFINITY);
             self.lefts.extend(can);
-            self.left_ends[at] = self.lefts.len();
+            self.left_ends.push(self.lefts.len());
         }
     }
 
@@ -262,7 +303,7 @@ impl Chart {
             return (self.leaf[i * self.symbols + symbol as usize], None);
         }
         let (mut best, mut from) = (f64::NEG_INFINITY, None);
-        for k in i + 1..j {
+        for k in self.splits(i, j) {
             for &entry in rules.with_parent(symbol) {
                 let entry = entry as usize;
                 let (left, right) = rules.children(entry);
@@ -272,15 +313,25 @@ impl Chart {
                 }
             }
         }
-        (best + self.node(i, j).get(symbol as usize).copied().unwrap_or(0.0), from)
+        (best + self.node_of(i, j, symbol), from)
     }
 
     fn chain_score(&self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), chain: u32) -> f64 {
-        let chain = rules.chains()[chain as usize];
-        let below = match chain.before {
-            Some(before) => self.chain_score(rules, scores, (i, j), before),
-            None => self.inner_of(rules, (i, j), chain.bottom).0,
-        };
+        let bottom = self.inner_of(rules, (i, j), rules.chains()[chain as usize].bottom).0;
+        self.over_chain(rules, scores, (i, j), Some(chain), bottom)
+    }
+
+    /// From the score right under a chain to the one over it.
+    fn over_chain(
+        &self,
+        rules: &Rules,
+        scores: &Scores,
+        (i, j): (usize, usize),
+        chain: Option<u32>,
+        bottom: f64,
+    ) -> f64 {
+        let Some(chain) = chain.map(|chain| rules.chains()[chain as usize]) else { return bottom };
+        let below = self.over_chain(rules, scores, (i, j), chain.before, bottom);
         below + scores.unary[chain.rule as usize] + self.node(i, j)[chain.top as usize]
     }
 }

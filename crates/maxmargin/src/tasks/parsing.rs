@@ -138,7 +138,7 @@ impl Parsing {
         scores.binary.clear();
         scores.binary.extend(of_binary.iter().map(score));
 
-        chart.resize(self.grammar.rules(), x.len());
+        chart.resize(self.grammar.rules(), x.len(), None);
         x.iter().enumerate().for_each(|(i, &tag)| chart.leaf_mut(i)[tag as usize] = 0.0);
         let Some(LossTerm { truth, weight }) = loss.filter(|_| self.loss == ParseLoss::Hamming) else { return };
         for j in 1..=x.len() {
@@ -248,7 +248,7 @@ impl Task for Parsing {
         if let Some(tag) = x.iter().find(|tag| !self.grammar.tags().contains(tag)) {
             return Err(format!("{tag} is no tag of the grammar"));
         }
-        let bytes = Chart::bytes(self.grammar.rules(), x.len());
+        let bytes = Chart::bytes(self.grammar.rules(), x.len(), None);
         if bytes.is_none_or(|bytes| bytes > MOST_BYTES) {
             let (words, symbols) = (x.len(), self.grammar.parts().symbols.len());
             let need = bytes.map_or("too much to count".to_owned(), |bytes| format!("{} GB", bytes >> 30));

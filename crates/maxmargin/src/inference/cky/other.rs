@@ -28,20 +28,34 @@ enum Way {
     Child(usize),
 }
 
+/// Where the way to differ is worked out.
+#[derive(Debug, Default)]
+pub(super) struct Differing {
+    /// The nodes of the given derivation, parents before children.
+    nodes: Vec<Given>,
+    ways: Vec<(f64, Option<Way>)>,
+    /// Symbols of it that are to come, with their spans and whose child they are.
+    open: Vec<(u32, (usize, usize), Option<(usize, usize)>)>,
+    chain: Vec<u32>,
+    later: Vec<(usize, usize, u32)>,
+}
+
 impl Chart {
-    /// After [`best`](Self::best): the derivation with the largest score among all but `given`, which must be one. Returns
-    /// the score, minus infinity and no steps where there is no other.
+    /// After [`best`](Self::best): the derivation with the largest score among all but `given`, which must be one with spans
+    /// that there are. Returns the score, minus infinity and no steps where there is no other.
     ///
     /// # Panics
     /// If `given` is no derivation.
     pub fn best_other(&mut self, rules: &Rules, scores: &Scores, given: &[Step], steps: &mut Vec<Step>) -> f64 {
         steps.clear();
-        let (root, nodes) = self.given(rules, given);
-        let mut ways: Vec<(f64, Option<Way>)> = Vec::new();
+        let mut differing = std::mem::take(&mut self.differing);
+        let root = differing.take(rules, given, self.len());
+        let Differing { nodes, ways, .. } = &mut differing;
+        ways.clear();
         ways.resize(nodes.len(), (f64::NEG_INFINITY, None));
         // Children come after their parents.
         for at in (0..nodes.len()).rev() {
-            ways[at] = self.way_to_differ(rules, scores, &nodes, at, &ways);
+            ways[at] = self.way_to_differ(rules, scores, nodes, at, ways);
         }
         let mut best = (ways.first().map_or(f64::NEG_INFINITY, |way| way.0) + scores.root[root as usize], root);
         for (symbol, (score, at_root)) in (0..).zip(self.cell(0, self.len()).iter().zip(&scores.root)) {
@@ -53,49 +67,13 @@ impl Chart {
         if score > f64::NEG_INFINITY {
             steps.push(Step::Root(symbol));
             if symbol == root {
-                self.tell_other(rules, scores, &nodes, &ways, steps);
+                self.tell_other(rules, scores, &mut differing, steps);
             } else {
                 self.tell_all(rules, scores, (0, self.len()), symbol, steps);
             }
         }
+        self.differing = differing;
         score
-    }
-
-    /// The symbol at the root of a derivation, and its nodes.
-    fn given(&self, rules: &Rules, steps: &[Step]) -> (u32, Vec<Given>) {
-        let Some((&Step::Root(root), rest)) = steps.split_first() else { panic!("a derivation begins at the root") };
-        let mut nodes: Vec<Given> = Vec::new();
-        // Symbols that are to come, and whose child they are.
-        let mut open = vec![(root, (0, self.len()), None)];
-        let mut rest = rest.iter().copied();
-        while let Some((symbol, span, parent)) = open.pop() {
-            let (at, mut chain, mut bottom) = (nodes.len(), Vec::new(), symbol);
-            let binary = loop {
-                match rest.next() {
-                    Some(Step::Unary(rule)) => {
-                        chain.push(rule);
-                        bottom = rules.unary_child(rule);
-                    }
-                    Some(Step::Binary(rule, k)) => {
-                        let (entry, k) = (rules.entry(rule), k as usize);
-                        let (left, right) = rules.children(entry);
-                        open.extend([(right, (k, span.1), Some((at, 1))), (left, (span.0, k), Some((at, 0)))]);
-                        break Some((entry, k, [0; 2]));
-                    }
-                    Some(Step::Word(..)) => break None,
-                    Some(Step::Root(_)) | None => panic!("a derivation ends at words"),
-                }
-            };
-            if let Some((parent, side)) = parent {
-                let parent: &mut Given = &mut nodes[parent];
-                parent.binary.as_mut().expect("a parent").2[side] = at;
-            }
-            let same = |&other: &u32| rules.unrolled(Some(other)).map(|chain| chain.rule).eq(chain.iter().copied());
-            let chain = rules.chains_to(symbol).find(same);
-            assert!(chain.is_some() || bottom == symbol, "a derivation has chains that there are");
-            nodes.push(Given { symbol, span, chain, bottom, binary });
-        }
-        (root, nodes)
     }
 
     fn way_to_differ(
@@ -122,15 +100,10 @@ impl Chart {
             offer(score, Way::Chain(other));
         }
         let Some((entry, split, children)) = binary else { return best };
-        let node = |symbol: u32| self.node(i, j).get(symbol as usize).copied().unwrap_or(0.0);
-        let mut links: Vec<_> = rules.unrolled(chain).collect();
-        links.reverse();
+        let at_bottom = self.node_of(i, j, bottom);
         // From a score right under the binary rule's parent to one over the whole chain.
-        let over = |inner: f64| {
-            let bottom = inner + node(bottom);
-            links.iter().fold(bottom, |below, link| below + scores.unary[link.rule as usize] + node(link.top))
-        };
-        for k in i + 1..j {
+        let over = |inner: f64| self.over_chain(rules, scores, span, chain, inner + at_bottom);
+        for k in self.splits(i, j) {
             for other in rules.with_parent(bottom).iter().map(|&other| other as usize) {
                 if (other, k) != (entry, split) {
                     let (left, right) = rules.children(other);
@@ -151,12 +124,12 @@ impl Chart {
         &mut self,
         rules: &Rules,
         scores: &Scores,
-        nodes: &[Given],
-        ways: &[(f64, Option<Way>)],
+        differing: &mut Differing,
         steps: &mut Vec<Step>,
     ) {
+        let Differing { nodes, ways, later, .. } = differing;
         // What is still to be told after the node that differs: the right siblings of those above it, innermost last.
-        let mut later = Vec::new();
+        later.clear();
         let mut at = 0;
         loop {
             let Given { symbol, span: (i, j), chain, binary, .. } = nodes[at];
@@ -191,5 +164,46 @@ impl Chart {
         while let Some((i, j, symbol)) = later.pop() {
             self.tell_all(rules, scores, (i, j), symbol, steps);
         }
+    }
+}
+
+impl Differing {
+    /// Takes a derivation of `len` words apart; returns the symbol at its root.
+    fn take(&mut self, rules: &Rules, steps: &[Step], len: usize) -> u32 {
+        let Some((&Step::Root(root), rest)) = steps.split_first() else { panic!("a derivation begins at the root") };
+        let Self { nodes, open, chain, .. } = self;
+        nodes.clear();
+        open.clear();
+        open.push((root, (0, len), None));
+        let mut rest = rest.iter().copied();
+        while let Some((symbol, span, parent)) = open.pop() {
+            let (at, mut bottom) = (nodes.len(), symbol);
+            chain.clear();
+            let binary = loop {
+                match rest.next() {
+                    Some(Step::Unary(rule)) => {
+                        chain.push(rule);
+                        bottom = rules.unary_child(rule);
+                    }
+                    Some(Step::Binary(rule, k)) => {
+                        let (entry, k) = (rules.entry(rule), k as usize);
+                        let (left, right) = rules.children(entry);
+                        open.extend([(right, (k, span.1), Some((at, 1))), (left, (span.0, k), Some((at, 0)))]);
+                        break Some((entry, k, [0; 2]));
+                    }
+                    Some(Step::Word(..)) => break None,
+                    Some(Step::Root(_)) | None => panic!("a derivation ends at words"),
+                }
+            };
+            if let Some((parent, side)) = parent {
+                let parent: &mut Given = &mut nodes[parent];
+                parent.binary.as_mut().expect("a parent").2[side] = at;
+            }
+            let same = |&other: &u32| rules.unrolled(Some(other)).map(|chain| chain.rule).eq(chain.iter().copied());
+            let chain = rules.chains_to(symbol).find(same);
+            assert!(chain.is_some() || bottom == symbol, "a derivation has chains that there are");
+            nodes.push(Given { symbol, span, chain, bottom, binary });
+        }
+        root
     }
 }

@@ -39,6 +39,9 @@ pub struct Rules {
     lefts: Vec<u32>,
     unary_children: Vec<u32>,
     chains: Vec<Chain>,
+    /// Chains by the symbol at their top.
+    top_starts: Vec<u32>,
+    by_top: Vec<u32>,
 }
 
 /// Why rules make no grammar.
@@ -91,6 +94,8 @@ impl Rules {
         order.iter().enumerate().for_each(|(at, &rule)| places[rule as usize] = at as u32);
         let unary_children = unary.iter().map(|rule| rule.1).collect();
         let chains = chains(symbols, unary, longest)?;
+        let tops: Vec<u32> = chains.iter().map(|chain| chain.top).collect();
+        let (top_starts, by_top) = grouped(symbols, &tops);
         Ok(Self {
             phrases,
             starts,
@@ -103,6 +108,8 @@ impl Rules {
             lefts,
             unary_children,
             chains,
+            top_starts,
+            by_top,
         })
     }
 
@@ -155,7 +162,7 @@ impl Rules {
 
     /// The chains with symbol a at the top.
     pub(super) fn chains_to(&self, a: u32) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.chains).filter(move |(_, chain)| chain.top == a).map(|(at, _)| at)
+        self.by_top[self.top_starts[a as usize] as usize..self.top_starts[a as usize + 1] as usize].iter().copied()
     }
 }
 
