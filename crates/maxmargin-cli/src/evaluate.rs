@@ -14,8 +14,8 @@ use crate::compare::{Judged, Shown, report};
 use crate::failure::{Failure, Result};
 use crate::options::threads;
 use crate::predict::{Strangers, over_rows};
-use crate::tagging;
 use crate::text::{count, counted, fields, number, table};
+use crate::{parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -60,6 +60,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Saved::Tagger(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Tagger(m) = other { Some(m) } else { None });
             report(args, model, other, |model| tagging::evaluate::judged(model, Input::open(&args.input)?, &pool))
+        }
+        Saved::Parser(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Parser(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| parsing::evaluate::judged(model, Input::open(&args.input)?, &pool))
         }
     }
 }
