@@ -9,11 +9,16 @@
 //! nodes have scores of their own, come first; the others are tags and what binary rules need between. Nothing but `outer` is
 //! kept: the way back finds the maxima once more, along the rules of one symbol only.
 
+mod counted;
+mod forest;
+mod n_best;
 mod other;
 mod rules;
 
+use counted::Counting;
 use other::Differing;
 
+pub use counted::{Tally, Wanted};
 pub use rules::Rules;
 pub(crate) use rules::grouped;
 
@@ -66,6 +71,7 @@ pub struct Chart {
     /// Spans whose symbols are still to be told.
     open: Vec<(usize, usize, u32)>,
     differing: Differing,
+    counting: Counting,
 }
 
 /// The place of a span that is left out.
