@@ -171,7 +171,7 @@ fn check_others(chart: &mut Chart, grammar: &Grammar, all: &[(f64, Vec<Step>)], 
 fn check_n_best(chart: &Chart, grammar: &Grammar, all: &[(f64, Vec<Step>)]) {
     let mut expected: Vec<f64> = all.iter().map(|d| d.0).collect();
     expected.sort_by(|a, b| b.total_cmp(a));
-    for n in [1, 3, all.len() + 1] {
+    for n in [1, 3, 100] {
         let found = chart.n_best(&grammar.rules(), &grammar.scores, n);
         assert_eq!(found.len(), n.min(all.len()));
         for (rank, (score, steps)) in found.iter().enumerate() {
@@ -212,7 +212,9 @@ fn check_counted(chart: &mut Chart, grammar: &Grammar, x: &Sentence, all: &[(f64
     if draw.below(2) == 0 {
         truth.truncate(draw.below(truth.len() + 1));
     }
-    let f1 = |(p, m): (i32, i32)| if p + truth.len() as i32 == 0 { 0.0 } else { 1.0 - 2.0 * f64::from(m) / f64::from(p + truth.len() as i32) };
+    let f1 = |(p, m): (i32, i32)| {
+        if p + truth.len() as i32 == 0 { 0.0 } else { 1.0 - 2.0 * f64::from(m) / f64::from(p + truth.len() as i32) }
+    };
     let weight = 3.0 * draw.unit();
     let margin = |counts: (i32, i32), score: f64| score + weight * f1(counts);
     let at_truth = all[0].0;
@@ -280,7 +282,7 @@ fn long_spans_can_be_left_out() {
         fewer += usize::from(allowed.len() < all.len());
         let expected = allowed.iter().map(|d| d.0).fold(f64::NEG_INFINITY, f64::max);
         assert_eq!(chart.best(&rules, &grammar.scores, &mut steps), expected);
-        assert_eq!(chart.n_best(&rules, &grammar.scores, all.len() + 1).len(), allowed.len());
+        assert_eq!(chart.n_best(&rules, &grammar.scores, 50).len(), allowed.len().min(50));
     }
     assert!(fewer > 20, "{fewer}");
 }

@@ -148,6 +148,11 @@ impl Chart {
         &mut self.node[at * self.phrases..][..self.phrases]
     }
 
+    /// Adds to the scores of all phrases over all spans.
+    pub fn raise_nodes(&mut self, by: f64) {
+        self.node.iter_mut().for_each(|score| *score += by);
+    }
+
     fn node(&self, i: usize, j: usize) -> &[f64] {
         &self.node[self.place(i, j) * self.phrases..][..self.phrases]
     }
@@ -271,8 +276,27 @@ impl Chart {
         }
     }
 
+    /// After [`best`](Self::best): the phrase with the largest score over a span, and the score; none where there is none.
+    pub fn best_phrase(&self, i: usize, j: usize) -> Option<(u32, f64)> {
+        let cell = if self.has(i, j) { &self.cell(i, j)[..self.phrases] } else { &[] };
+        let mut best = None;
+        for (phrase, &score) in (0..).zip(cell) {
+            if score > best.map_or(f64::NEG_INFINITY, |best: (u32, f64)| best.1) {
+                best = Some((phrase, score));
+            }
+        }
+        best
+    }
+
     /// Tells how a symbol came by its score over a span, down to the words.
-    fn tell_all(&mut self, rules: &Rules, scores: &Scores, span: (usize, usize), symbol: u32, steps: &mut Vec<Step>) {
+    pub(crate) fn tell_all(
+        &mut self,
+        rules: &Rules,
+        scores: &Scores,
+        span: (usize, usize),
+        symbol: u32,
+        steps: &mut Vec<Step>,
+    ) {
         self.open.push((span.0, span.1, symbol));
         while let Some((i, j, symbol)) = self.open.pop() {
             let score = self.cell(i, j)[symbol as usize];

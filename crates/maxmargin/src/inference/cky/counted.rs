@@ -182,13 +182,8 @@ impl Counting {
                 let a = entries[l as usize];
                 for r in right.from..right.to {
                     let b = entries[r as usize];
-                    let counts =
-                        (a.counts.0 + b.counts.0 + own_counts.0, a.counts.1 + b.counts.1 + own_counts.1);
-                    found.push(Entry {
-                        counts,
-                        score: a.score + b.score + score,
-                        back: Back::Edge(at as u32, l, r),
-                    });
+                    let counts = (a.counts.0 + b.counts.0 + own_counts.0, a.counts.1 + b.counts.1 + own_counts.1);
+                    found.push(Entry { counts, score: a.score + b.score + score, back: Back::Edge(at as u32, l, r) });
                 }
             }
         }
