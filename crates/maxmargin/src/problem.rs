@@ -277,7 +277,18 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Does the oracle find the true maximum? If not, no certificate is given.
     pub fn oracle_is_exact(&self) -> bool {
-        self.task.listed().is_some() || self.loss_adds_up() || self.counted().is_some()
+        self.searched() == 0
+    }
+
+    /// The number of examples whose oracle only searches for the maximum.
+    pub fn searched(&self) -> usize {
+        let is_exact: &dyn Fn(T::Input<'a>) -> bool = match self.counted() {
+            _ if self.task.listed().is_some() => &|_| true,
+            Some(counted) => &|x| counted.is_exact(x),
+            None if self.loss_adds_up() => &|x| self.task.argmax_is_exact(x),
+            None => &|_| false,
+        };
+        self.inputs.iter().filter(|&&x| !is_exact(x)).count()
     }
 
     /// Is `H` the argmax of `score + loss`, loss and all, which every task has?

@@ -81,6 +81,11 @@ pub trait Task: Sync {
         Ok(())
     }
 
+    /// Does [`argmax`](Self::argmax) with a loss find the maximum for this input? If not, certificates are estimates.
+    fn argmax_is_exact(&self, _x: Self::Input<'_>) -> bool {
+        true
+    }
+
     /// The outputs as a short list, where they are one.
     fn listed(&self) -> Option<&dyn Listed<Self>>
     where
@@ -138,7 +143,12 @@ pub trait Counted<T: Task>: Sync {
     /// Can it be done for this example? If not, why, and what to do.
     fn check(&self, x: T::Input<'_>, truth: &T::Output) -> std::result::Result<(), String>;
 
-    /// `argmax_y value(D(truth, y), <w, psi(x, y)>)`, where `value` rises with the score.
+    /// Does it find the maximum for this input? If not, certificates are estimates.
+    fn is_exact(&self, _x: T::Input<'_>) -> bool {
+        true
+    }
+
+    /// `argmax_y value(D(truth, y), <w, psi(x, y)>)`, where `value` is linear in the score and rises with it.
     fn argmax_of(
         &self,
         w: &Weights,

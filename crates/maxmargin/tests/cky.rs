@@ -3,10 +3,10 @@
 mod common;
 
 use common::Draw;
-use maxmargin::inference::cky::{Chart, Rules, Scores, Step};
+use maxmargin::inference::cky::{Chart, Rules, Scores, Step, Tally, Wanted};
 
 /// A grammar as plain lists.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Grammar {
     symbols: usize,
     phrases: usize,
@@ -141,6 +141,8 @@ fn the_best_derivation_is_the_best_of_all() {
             let told = all.iter().find(|d| d.1 == steps).unwrap_or_else(|| panic!("{steps:?} is none: {grammar:?}"));
             assert!((told.0 - best).abs() < 1e-12, "{} {best}", told.0);
             check_others(&mut chart, &grammar, &all, &mut draw);
+            check_n_best(&chart, &grammar, &all);
+            check_counted(&mut chart, &grammar, &x, &all, &mut draw);
         } else {
             assert!(steps.is_empty());
         }
@@ -163,6 +165,132 @@ fn check_others(chart: &mut Chart, grammar: &Grammar, all: &[(f64, Vec<Step>)], 
             assert!((told.0 - found).abs() < 1e-12);
         }
     }
+}
+
+/// The n best are the n best, each once.
+fn check_n_best(chart: &Chart, grammar: &Grammar, all: &[(f64, Vec<Step>)]) {
+    let mut expected: Vec<f64> = all.iter().map(|d| d.0).collect();
+    expected.sort_by(|a, b| b.total_cmp(a));
+    for n in [1, 3, 100] {
+        let found = chart.n_best(&grammar.rules(), &grammar.scores, n);
+        assert_eq!(found.len(), n.min(all.len()));
+        for (rank, (score, steps)) in found.iter().enumerate() {
+            assert!((score - expected[rank]).abs() < 1e-12, "{rank}: {score} {expected:?}");
+            let told = all.iter().find(|d| d.1 == *steps).unwrap_or_else(|| panic!("{steps:?} is none"));
+            assert!((told.0 - score).abs() < 1e-12);
+            assert!(found[..rank].iter().all(|before| before.1 != *steps), "{steps:?} twice");
+        }
+    }
+}
+
+/// The phrases of a derivation with the words that they are over.
+fn brackets(grammar: &Grammar, steps: &[Step], len: usize) -> Vec<(u32, u32, u32)> {
+    let Step::Root(root) = steps[0] else { panic!("a root") };
+    let (mut found, mut open) = (Vec::new(), vec![(root, 0, len as u32)]);
+    for step in &steps[1..] {
+        let (symbol, i, j) = open.pop().unwrap();
+        if (symbol as usize) < grammar.phrases {
+            found.push((symbol, i, j));
+        }
+        match *step {
+            Step::Unary(rule) => open.push((grammar.unary[rule as usize].1, i, j)),
+            Step::Binary(rule, k) => {
+                let (_, left, right) = grammar.binary[rule as usize];
+                open.extend([(right, k, j), (left, i, k)]);
+            }
+            Step::Word(..) | Step::Root(_) => {}
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The largest value of a function of score, predicted and matched brackets, whatever the chart's scores are tilted by.
+fn check_counted(chart: &mut Chart, grammar: &Grammar, x: &Sentence, all: &[(f64, Vec<Step>)], draw: &mut Draw) {
+    let rules = grammar.rules();
+    let mut truth = brackets(grammar, &all[draw.below(all.len())].1, x.len);
+    if draw.below(2) == 0 {
+        truth.truncate(draw.below(truth.len() + 1));
+    }
+    let f1 = |(p, m): (i32, i32)| {
+        if p + truth.len() as i32 == 0 { 0.0 } else { 1.0 - 2.0 * f64::from(m) / f64::from(p + truth.len() as i32) }
+    };
+    let weight = 3.0 * draw.unit();
+    let margin = |counts: (i32, i32), score: f64| score + weight * f1(counts);
+    let at_truth = all[0].0;
+    let slack = |counts: (i32, i32), score: f64| (weight * f1(counts) * (1.0 + score - at_truth)).max(0.0);
+    let counts = |steps: &[Step]| {
+        let own = brackets(grammar, steps, x.len);
+        (own.len() as i32, own.iter().filter(|bracket| truth.contains(bracket)).count() as i32)
+    };
+    let tilt = (draw.unit() - 0.5, draw.unit() - 0.5);
+    x.fill(&rules, chart);
+    for i in 0..x.len {
+        for j in i + 1..=x.len {
+            chart.node_mut(i, j).iter_mut().for_each(|score| *score += tilt.0);
+        }
+    }
+    for &(phrase, i, j) in &truth {
+        chart.node_mut(i as usize, j as usize)[phrase as usize] += tilt.1;
+    }
+    let mut steps = Vec::new();
+    chart.best(&rules, &grammar.scores, &mut steps);
+    let tally = Tally { truth: &truth, found: (1, 1), wrong: (1, 0), tilt };
+    let values: [&dyn Fn((i32, i32), f64) -> f64; 2] = [&margin, &slack];
+    for value in values {
+        let best = all.iter().map(|d| value(counts(&d.1), d.0)).fold(f64::NEG_INFINITY, f64::max);
+        let nothing_left_out = |_: (i32, i32)| f64::NEG_INFINITY;
+        let wanted = Wanted { value, least: &nothing_left_out, known: best - 1.0 };
+        let found = chart.best_counted(&rules, &grammar.scores, &tally, &wanted, &mut steps);
+        assert!(found.is_some_and(|found| (found - best).abs() < 1e-9), "{found:?} {best}");
+        let told = all.iter().find(|d| d.1 == steps).unwrap_or_else(|| panic!("{steps:?} is none"));
+        assert!((value(counts(&told.1), told.0) - best).abs() < 1e-9);
+        // What reaches the best one's score with tilt is enough to look at; nothing is above the best.
+        let of_tilt = |(p, m): (i32, i32)| tilt.0 * f64::from(p) + tilt.1 * f64::from(m);
+        let needed = told.0 + of_tilt(counts(&told.1)) - 1e-9;
+        let just_enough = |_: (i32, i32)| needed;
+        let wanted = Wanted { value, least: &just_enough, known: best - 1e-6 };
+        let found = chart.best_counted(&rules, &grammar.scores, &tally, &wanted, &mut steps);
+        assert!(found.is_some_and(|found| (found - best).abs() < 1e-9), "{found:?} {best}");
+        let wanted = Wanted { value, least: &nothing_left_out, known: best + 1e-6 };
+        assert_eq!(chart.best_counted(&rules, &grammar.scores, &tally, &wanted, &mut steps), None);
+    }
+}
+
+#[test]
+fn long_spans_can_be_left_out() {
+    let mut draw = Draw(32);
+    let (mut chart, mut steps, mut fewer) = (Chart::default(), Vec::new(), 0);
+    for _ in 0..1000 {
+        let grammar = Grammar::random(&mut draw, true);
+        let x = Sentence::random(&mut draw, &grammar, true);
+        let (rules, most) = (grammar.rules(), 1 + draw.below(2));
+        chart.resize(&rules, x.len, Some(most));
+        let is_there = |i: usize, j: usize| i == 0 || j == x.len || j - i <= most;
+        for i in 0..x.len {
+            chart.leaf_mut(i).copy_from_slice(&x.leaf[i]);
+            for j in i + 1..=x.len {
+                assert_eq!(chart.has(i, j), is_there(i, j));
+                if is_there(i, j) {
+                    chart.node_mut(i, j).copy_from_slice(&x.node[i][j]);
+                }
+            }
+        }
+        let all = grammar.derivations(&x);
+        let is_allowed = |steps: &[Step]| spans(&grammar, steps, x.len).iter().all(|&(i, j)| is_there(i, j));
+        let allowed: Vec<_> = all.iter().filter(|d| is_allowed(&d.1)).collect();
+        fewer += usize::from(allowed.len() < all.len());
+        let expected = allowed.iter().map(|d| d.0).fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(chart.best(&rules, &grammar.scores, &mut steps), expected);
+        assert_eq!(chart.n_best(&rules, &grammar.scores, 50).len(), allowed.len().min(50));
+    }
+    assert!(fewer > 20, "{fewer}");
+}
+
+/// The spans of all symbols of a derivation.
+fn spans(grammar: &Grammar, steps: &[Step], len: usize) -> Vec<(usize, usize)> {
+    let all = Grammar { phrases: grammar.symbols, ..grammar.clone() };
+    brackets(&all, steps, len).into_iter().map(|(_, i, j)| (i as usize, j as usize)).collect()
 }
 
 #[test]

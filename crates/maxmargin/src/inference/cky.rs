@@ -9,11 +9,16 @@
 //! nodes have scores of their own, come first; the others are tags and what binary rules need between. Nothing but `outer` is
 //! kept: the way back finds the maxima once more, along the rules of one symbol only.
 
+mod counted;
+mod forest;
+mod n_best;
 mod other;
 mod rules;
 
+use counted::Counting;
 use other::Differing;
 
+pub use counted::{Tally, Wanted};
 pub use rules::Rules;
 pub(crate) use rules::grouped;
 
@@ -66,6 +71,7 @@ pub struct Chart {
     /// Spans whose symbols are still to be told.
     open: Vec<(usize, usize, u32)>,
     differing: Differing,
+    counting: Counting,
 }
 
 /// The place of a span that is left out.
@@ -140,6 +146,11 @@ impl Chart {
     pub fn node_mut(&mut self, i: usize, j: usize) -> &mut [f64] {
         let at = self.place(i, j);
         &mut self.node[at * self.phrases..][..self.phrases]
+    }
+
+    /// Adds to the scores of all phrases over all spans.
+    pub fn raise_nodes(&mut self, by: f64) {
+        self.node.iter_mut().for_each(|score| *score += by);
     }
 
     fn node(&self, i: usize, j: usize) -> &[f64] {
@@ -265,8 +276,27 @@ impl Chart {
         }
     }
 
+    /// After [`best`](Self::best): the phrase with the largest score over a span, and the score; none where there is none.
+    pub fn best_phrase(&self, i: usize, j: usize) -> Option<(u32, f64)> {
+        let cell = if self.has(i, j) { &self.cell(i, j)[..self.phrases] } else { &[] };
+        let mut best = None;
+        for (phrase, &score) in (0..).zip(cell) {
+            if score > best.map_or(f64::NEG_INFINITY, |best: (u32, f64)| best.1) {
+                best = Some((phrase, score));
+            }
+        }
+        best
+    }
+
     /// Tells how a symbol came by its score over a span, down to the words.
-    fn tell_all(&mut self, rules: &Rules, scores: &Scores, span: (usize, usize), symbol: u32, steps: &mut Vec<Step>) {
+    pub(crate) fn tell_all(
+        &mut self,
+        rules: &Rules,
+        scores: &Scores,
+        span: (usize, usize),
+        symbol: u32,
+        steps: &mut Vec<Step>,
+    ) {
         self.open.push((span.0, span.1, symbol));
         while let Some((i, j, symbol)) = self.open.pop() {
             let score = self.cell(i, j)[symbol as usize];

@@ -120,13 +120,7 @@ impl Chart {
     }
 
     /// Tells the derivation that differs, from the root of the given one on.
-    fn tell_other(
-        &mut self,
-        rules: &Rules,
-        scores: &Scores,
-        differing: &mut Differing,
-        steps: &mut Vec<Step>,
-    ) {
+    fn tell_other(&mut self, rules: &Rules, scores: &Scores, differing: &mut Differing, steps: &mut Vec<Step>) {
         let Differing { nodes, ways, later, .. } = differing;
         // What is still to be told after the node that differs: the right siblings of those above it, innermost last.
         later.clear();

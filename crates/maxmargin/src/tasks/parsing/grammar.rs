@@ -228,6 +228,29 @@ impl Grammar {
         rules.next().is_none().then_some(())
     }
 
+    /// Adds the nodes that the decoder tells of a symbol over a span.
+    pub(super) fn nodes_of(
+        &self,
+        symbol: u32,
+        span: Range<usize>,
+        steps: &[Step],
+        nodes: &mut Vec<(u32, Range<usize>)>,
+    ) {
+        let mut open = vec![(symbol, span)];
+        for step in steps {
+            let Some((symbol, span)) = open.pop() else { return };
+            match *step {
+                Step::Unary(rule) => open.push((self.parts.unary[rule as usize].1, span.clone())),
+                Step::Binary(rule, split) => {
+                    let ((_, left, right), split) = (self.parts.binary[rule as usize], split as usize);
+                    open.extend([(right, split..span.end), (left, span.start..split)]);
+                }
+                Step::Word(..) | Step::Root(_) => {}
+            }
+            nodes.push((symbol, span));
+        }
+    }
+
     /// The rules of what the decoder tells of a sentence with these terminals.
     pub fn derivation(&self, steps: &[Step], x: &[u32]) -> Derivation {
         let mut derivation = Derivation::default();

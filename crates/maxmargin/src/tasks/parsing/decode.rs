@@ -1,0 +1,116 @@
+//! The tree of a sentence, whatever the sentence.
+
+use std::ops::Range;
+
+use super::{Bracket, Parse, ParseScratch, Parsing, Tilt, UNKNOWN};
+use crate::inference::cky::{Chart, Scores, Step};
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// A tree as symbols with the words that they are over, parents before children, left before right.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// Minus infinity where the grammar has no tree.
+    pub score: f64,
+    /// Among them symbols between, and [`UNKNOWN`] for a tag that the grammar lacks.
+    pub nodes: Vec<(u32, Range<usize>)>,
+    /// Is it put together from pieces, since the grammar has no tree?
+    pub is_fallback: bool,
+}
+
+impl Parsing {
+    /// The best tree of a sentence of at least one word, which may have unknown terminals. Where the grammar has none, the
+    /// sentence is covered by as few of the grammar's phrases as can be, and a root is put over them.
+    pub fn decode(&self, w: &Weights, x: &[u32], scratch: &mut ParseScratch) -> Decoded {
+        self.n_best(w, x, 1, scratch).swap_remove(0)
+    }
+
+    /// The n best trees, the best first: at least one, fewer than n where the grammar has no more.
+    pub fn n_best(&self, w: &Weights, x: &[u32], n: usize, scratch: &mut ParseScratch) -> Vec<Decoded> {
+        self.fill(w, x, None, scratch);
+        let ParseScratch { chart, scores, steps, .. } = scratch;
+        let best = chart.best(self.grammar.rules(), scores, steps);
+        if best == f64::NEG_INFINITY {
+            let nodes = self.pieces(w, x, chart, scores);
+            return vec![Decoded { score: best, nodes, is_fallback: true }];
+        }
+        let found =
+            if n == 1 { vec![(best, std::mem::take(steps))] } else { chart.n_best(self.grammar.rules(), scores, n) };
+        let tree = |(score, steps): (f64, Vec<Step>)| {
+            let mut nodes = Vec::new();
+            if let Some((Step::Root(root), steps)) = steps.split_first() {
+                self.grammar.nodes_of(*root, 0..x.len(), steps, &mut nodes);
+            }
+            Decoded { score, nodes, is_fallback: false }
+        };
+        found.into_iter().map(tree).collect()
+    }
+
+    /// The tree of the grammar with the fewest wrong and missing brackets; None where it has none for this sentence.
+    pub fn nearest(&self, x: &[u32], truth: &[Bracket]) -> Option<Parse> {
+        let known = |bracket: &&Bracket| bracket.0 < self.grammar.phrases();
+        let truth: Vec<Bracket> = truth.iter().filter(known).copied().collect();
+        let mut scratch = ParseScratch::default();
+        let tilt = Tilt { truth: &truth, found: 1.0, wrong: -1.0 };
+        self.fill(&Weights::zeros(self.dimension()), x, Some(tilt), &mut scratch);
+        let ParseScratch { chart, scores, steps, .. } = &mut scratch;
+        let best = chart.best(self.grammar.rules(), scores, steps);
+        if best > f64::NEG_INFINITY { self.parse(self.grammar.derivation(steps, x)) } else { None }
+    }
+
+    /// The brackets of what [`decode`](Self::decode) falls back to.
+    pub(super) fn fall_back(&self, w: &Weights, x: &[u32], chart: &mut Chart, scores: &Scores, y: &mut Parse) {
+        y.derivation.0.clear();
+        y.counts.clear();
+        y.brackets.clear();
+        let nodes = self.pieces(w, x, chart, scores);
+        let phrases = nodes.into_iter().filter(|(symbol, _)| *symbol < self.grammar.phrases());
+        y.brackets.extend(phrases.map(|(symbol, span)| (symbol, span.start as u32, span.end as u32)));
+        y.brackets.sort_unstable();
+    }
+
+    /// A root over as few phrases as cover the sentence; among equally few those with the best scores. The chart is full.
+    fn pieces(&self, w: &Weights, x: &[u32], chart: &mut Chart, scores: &Scores) -> Vec<(u32, Range<usize>)> {
+        /// A word under no phrase is the last resort.
+        const WORD: usize = 2;
+        // By words covered: number of pieces, score, and the last piece.
+        let mut best: Vec<(usize, f64, usize, Option<u32>)> = vec![(0, 0.0, 0, None)];
+        for j in 1..=x.len() {
+            let (count, score, ..) = best[j - 1];
+            let mut found = (count + WORD, score, j - 1, None);
+            for i in 0..j {
+                let Some((symbol, own)) = chart.best_phrase(i, j) else { continue };
+                let (count, score) = (best[i].0 + 1, best[i].1 + own);
+                if count < found.0 || count == found.0 && score > found.1 {
+                    found = (count, score, i, Some(symbol));
+                }
+            }
+            best.push(found);
+        }
+        let (mut pieces, mut end) = (Vec::new(), x.len());
+        while end > 0 {
+            let (_, _, from, symbol) = best[end];
+            pieces.push((from..end, symbol));
+            end = from;
+        }
+        let weight = |rule: usize| self.features[rule].map_or(0.0, |feature| w.as_slice()[feature as usize]);
+        let roots = self.grammar.parts().roots.iter().enumerate().filter(|(_, root)| **root < self.grammar.phrases());
+        let heaviest = roots.max_by(|a, b| weight(a.0).total_cmp(&weight(b.0)).then(b.0.cmp(&a.0)));
+        let mut steps = Vec::new();
+        let mut nodes = vec![(heaviest.map_or(UNKNOWN, |(_, &root)| root), 0..x.len())];
+        for (span, symbol) in pieces.into_iter().rev() {
+            match symbol {
+                None => {
+                    let tag = self.grammar.tags_over(x[span.start]).next().map_or(UNKNOWN, |(tag, _)| tag);
+                    nodes.push((tag, span));
+                }
+                Some(symbol) => {
+                    steps.clear();
+                    chart.tell_all(self.grammar.rules(), scores, (span.start, span.end), symbol, &mut steps);
+                    self.grammar.nodes_of(symbol, span, &steps, &mut nodes);
+                }
+            }
+        }
+        nodes
+    }
+}
