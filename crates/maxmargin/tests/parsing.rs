@@ -4,7 +4,7 @@ mod common;
 
 use common::{Any, bcfws, n_slack, to_relative_gap};
 use maxmargin::data::input::Input;
-use maxmargin::data::trees::{Shape, Strip, Treebank, grammar, read};
+use maxmargin::data::trees::{Extracted, Shape, Strip, Treebank, grammar, read};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Problem};
 use maxmargin::solver::cutting_plane::CuttingPlane;
@@ -17,10 +17,10 @@ use maxmargin::testing::check_task;
 fn examples(longest: usize, shape: Shape, loss: ParseLoss) -> (Parsing, Vec<Vec<u32>>, Vec<Parse>) {
     let text = include_str!("../../../testdata/treebank/english.mrg");
     let bank: Treebank = read(Input::new("trees", text.as_bytes()).unwrap(), Strip::default()).unwrap();
-    let (grammar, derivations) = grammar(&bank, shape).unwrap();
+    let Extracted { grammar, derivations, .. } = grammar(&bank, shape).unwrap();
     let task = Parsing::new(grammar, loss);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-    for derivation in derivations {
+    for derivation in derivations.into_iter().flatten() {
         let nodes = task.grammar().nodes(&derivation).unwrap();
         let tags: Vec<u32> = nodes.iter().map(|node| node.0).filter(|s| task.grammar().tags().contains(s)).collect();
         if tags.len() <= longest {
@@ -33,7 +33,7 @@ fn examples(longest: usize, shape: Shape, loss: ParseLoss) -> (Parsing, Vec<Vec<
 
 #[test]
 fn the_laws_of_a_task_hold() {
-    for shape in [Shape::default(), Shape { parent_annotation: true, markov: Some(1) }] {
+    for shape in [Shape::default(), Shape { parent_annotation: true, markov: Some(1), ..Shape::default() }] {
         for loss in [ParseLoss::Hamming, ParseLoss::ZeroOne] {
             let (task, inputs, outputs) = examples(7, shape, loss);
             let pairs: Vec<_> = inputs.iter().map(Vec::as_slice).zip(outputs).take(25).collect();
