@@ -289,7 +289,8 @@ pub(crate) struct ParseOptions {
     /// time, and some trees become impossible [default: all]
     #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) max_span: Option<u32>,
-    /// With --loss f1: sentences of at most so many words are searched exactly, longer ones by a bound [default: 40]
+    /// Where the loss does not add up over brackets (--loss f1, --rescaling slack, --penalty quadratic): the worst tree of
+    /// sentences of at most so many words is found exactly, that of longer ones searched for [default: 40]
     #[arg(long, value_name = "N")]
     pub(crate) exact_words: Option<u32>,
     /// With --terminals words: words that are seen fewer times count by their class [default: 2]

@@ -54,6 +54,10 @@ fn check_trees(args: &Args) -> Result<()> {
     let (parse, loss, is_parse) = (&args.parse, args.problem.loss, args.task == Task::Parse);
     let of_trees = "belongs to the task parse";
     let are_words = parse.terminals == Some(TerminalsName::Words);
+    let adds_up = loss == Some(LossName::ZeroOne)
+        || loss != Some(LossName::F1)
+            && args.problem.rescaling != Some(Rescaling::Slack)
+            && args.problem.penalty != Some(Penalty::Quadratic);
     let leaves_out = args.tag.min_count.is_some_and(|n| n > 1) || parse.max_span.is_some();
     let rules = [
         (!is_parse && loss == Some(LossName::F1), "--loss", "f1 belongs to the task parse"),
@@ -75,9 +79,9 @@ fn check_trees(args: &Args) -> Result<()> {
         (!is_parse && parse.exact_words.is_some(), "--exact-words", of_trees),
         (!is_parse && parse.rare_below.is_some(), "--rare-below", of_trees),
         (
-            is_parse && parse.exact_words.is_some() && loss != Some(LossName::F1),
+            is_parse && parse.exact_words.is_some() && adds_up,
             "--exact-words",
-            "belongs to --loss f1; the other losses are always searched exactly",
+            "belongs to --loss f1, and to hamming with --rescaling slack or --penalty quadratic; all else is exact",
         ),
         (parse.rare_below.is_some() && !are_words, "--rare-below", "belongs to --terminals words"),
         (

@@ -103,8 +103,6 @@ pub(crate) struct Described<'m> {
     pub(crate) dimension: usize,
     pub(crate) formulation: Formulation,
     pub(crate) training: &'m model::Summary,
-    /// Training examples for which the oracle is a search that may miss the worst output; None for tasks without such.
-    pub(crate) searched: Option<u64>,
 }
 
 impl<'m> Described<'m> {
@@ -118,7 +116,6 @@ impl<'m> Described<'m> {
             dimension: model.weights.len(),
             formulation: model.formulation,
             training: &model.summary,
-            searched: None,
         }
     }
 
@@ -137,7 +134,6 @@ impl<'m> Described<'m> {
             dimension: last.map_or(0, |block| (block.base + block.len()) as usize),
             formulation: model.formulation,
             training: &model.summary,
-            searched: None,
         }
     }
 
@@ -177,7 +173,6 @@ impl<'m> Described<'m> {
             dimension: model.weights.len(),
             formulation: model.formulation,
             training: &model.summary,
-            searched: None,
         }
     }
 
@@ -241,7 +236,7 @@ impl<'t> Summary<'t> {
             path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
-            searched: model.searched,
+            searched: (model.task == TaskKind::Parse).then_some(trained.searched as u64),
         }
     }
 

@@ -104,10 +104,8 @@ fn parsers_come_back_and_parse_as_before() {
         for tree in &bank.trees {
             let x = loaded.reading().terminals(&bank.labels, &bank.words, tree);
             assert_eq!(x, parser.reading().terminals(&bank.labels, &bank.words, tree));
-            let (a, b) = (
-                ours.decode(&parser.weights, &x, &mut scratch),
-                theirs.decode(&loaded.weights, &x, &mut scratch),
-            );
+            let (a, b) =
+                (ours.decode(&parser.weights, &x, &mut scratch), theirs.decode(&loaded.weights, &x, &mut scratch));
             assert_eq!((a.score.to_bits(), a.nodes), (b.score.to_bits(), b.nodes));
             assert!(!a.is_fallback);
         }
@@ -128,7 +126,8 @@ fn weights_find_their_places_in_another_grammar() {
         let task = other.task().unwrap();
         let moved = parser.weights_over(&task, other.lexicon.as_ref()).unwrap();
         let named = |parser: &Parser, task: &Parsing, w: &Weights| {
-            let terminal = |t: u32| String::from_utf8_lossy(parser.lexicon.as_ref().unwrap().names().name(t)).into_owned();
+            let terminal =
+                |t: u32| String::from_utf8_lossy(parser.lexicon.as_ref().unwrap().names().name(t)).into_owned();
             let weight = |rule: u32| {
                 let at = task.blocks()[0].at(0, task.feature(rule)?);
                 Some((parser.grammar.shown(rule, terminal).unwrap(), w.as_slice()[at]))

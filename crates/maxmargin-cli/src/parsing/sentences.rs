@@ -63,11 +63,6 @@ impl Known {
         }
         Ok(known)
     }
-
-    /// Number of sentences for which the oracle of the F1 loss is a search.
-    pub(crate) fn searched(&self, task: &Parsing) -> u64 {
-        self.inputs.iter().zip(&self.outputs).filter(|(x, y)| !task.is_exact(x, y)).count() as u64
-    }
 }
 
 /// Are all parts of a tree among those that --max-span leaves?

@@ -54,8 +54,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
     };
-    let searched = (task.settings().loss == ParseLoss::F1).then(|| known.searched(&task));
-    session.finish(&outcome, &Described { searched, ..Described::parser(&model) }, |path| model.save(path))
+    session.finish(&outcome, &Described::parser(&model), |path| model.save(path))
 }
 
 /// How trees become rules.
