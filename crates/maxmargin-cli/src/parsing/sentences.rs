@@ -88,8 +88,11 @@ fn tell(args: &Args, bank: &Treebank, lost: &[usize], outputs: &[Option<Parse>])
     }
     if !left_out.is_empty() {
         let (n, places) = (count(left_out.len() as u64), places(bank, &left_out));
-        let way_out =
-            if args.parse.fallback { "no tree is near" } else { "--fallback learns the nearest tree instead" };
+        let way_out = if args.parse.fallback {
+            "the grammar has no tree for them"
+        } else {
+            "--fallback learns the nearest tree instead"
+        };
         note(&format!("{name}: {n} of {of} have {cause} and are left out ({places}); {way_out}"));
     }
 }
@@ -122,7 +125,7 @@ impl Unseen {
         if strange > 0 {
             let of = counted(inputs.len() as u64, "held-out sentence");
             note(&format!(
-                "{} of {of} have tags that the training file lacks: no tree is found for them",
+                "{} of {of} have tags that the training file lacks: they get makeshift trees",
                 count(strange)
             ));
         }

@@ -11,9 +11,10 @@ use super::{Saved, Summary, TaskKind, at, save};
 use crate::data::dictionary::Dictionary;
 use crate::data::trees::{Lexicon, Reading, Strip};
 use crate::error::{Error, Result};
+use crate::features::Block;
 use crate::problem::Formulation;
 use crate::task::Task;
-use crate::tasks::parsing::{Grammar, ParseSettings, Parsing, Parts, Rule};
+use crate::tasks::parsing::{Grammar, ParseSettings, Parsing, Parts, Rule, SpanFeature};
 use crate::weights::Weights;
 
 /// All that parsing needs, and where it comes from.
@@ -107,7 +108,7 @@ impl Parser {
         let mut places = HashMap::new();
         for rule in 0..self.grammar.len() as u32 {
             if let Some(feature) = own.feature(rule) {
-                places.insert(key(&self.grammar, self.lexicon.as_ref(), rule)?, feature);
+                places.insert(rule_key(&self.grammar, self.lexicon.as_ref(), rule)?, feature);
             }
         }
         let mut w = Weights::zeros(task.dimension());
@@ -115,12 +116,31 @@ impl Parser {
         let mut is_any = false;
         for rule in 0..task.grammar().len() as u32 {
             let Some(feature) = task.feature(rule) else { continue };
-            if let Some(&place) = places.get(&key(task.grammar(), lexicon, rule)?) {
+            if let Some(&place) = places.get(&rule_key(task.grammar(), lexicon, rule)?) {
                 w.as_mut_slice()[to.at(0, feature)] = self.weights.as_slice()[from.at(0, place)];
                 is_any = true;
             }
         }
+        self.span_weights(&own, task, lexicon, &mut w);
         is_any.then_some(w)
+    }
+
+    /// The weights of span features, where both have them: by phrase, kind and terminal.
+    fn span_weights(&self, own: &Parsing, task: &Parsing, lexicon: Option<&Lexicon>, w: &mut Weights) {
+        let (&[_, from], &[_, to]) = (own.blocks(), task.blocks()) else { return };
+        let rows = span_rows(own, from, self.lexicon.as_ref());
+        let rows: HashMap<_, _> = rows.into_iter().zip(0_u32..).collect();
+        let phrases: HashMap<_, _> = (0..self.grammar.phrases()).map(|p| (symbol_key(&self.grammar, p), p)).collect();
+        let of_phrase = |p: u32| phrases.get(&symbol_key(task.grammar(), p)).copied();
+        let columns: Vec<Option<u32>> = (0..to.width).map(of_phrase).collect();
+        for (key, row) in span_rows(task, to, lexicon).into_iter().zip(0..) {
+            let Some(&source) = rows.get(&key) else { continue };
+            for (phrase, column) in (0..).zip(&columns) {
+                if let Some(column) = *column {
+                    w.as_mut_slice()[to.at(row, phrase)] = self.weights.as_slice()[from.at(source, column)];
+                }
+            }
+        }
     }
 
     fn container(&self) -> Result<Container<'_>> {
@@ -161,26 +181,45 @@ impl Parser {
     }
 }
 
-/// What tells a rule from all others, in any grammar. A phrase and a tag may have the same name.
-fn key(grammar: &Grammar, lexicon: Option<&Lexicon>, rule: u32) -> Option<Vec<u8>> {
-    let symbol = |symbol: u32| {
-        let kind = match symbol {
-            phrase if phrase < grammar.phrases() => "phrase",
-            tag if grammar.tags().contains(&tag) => "tag",
-            _ => "between",
-        };
-        format!("{kind} {}", grammar.parts().symbols[symbol as usize])
+/// What tells a symbol from all others, in any grammar. A phrase and a tag may have the same name.
+fn symbol_key(grammar: &Grammar, symbol: u32) -> String {
+    let kind = match symbol {
+        phrase if phrase < grammar.phrases() => "phrase",
+        tag if grammar.tags().contains(&tag) => "tag",
+        _ => "between",
     };
-    let symbols = |list: &[u32]| list.iter().map(|&s| symbol(s)).collect::<Vec<_>>().join("\n").into_bytes();
+    format!("{kind} {}", grammar.parts().symbols[symbol as usize])
+}
+
+/// The same for a terminal of a lexicon.
+fn terminal_key(lexicon: &Lexicon, terminal: u32) -> Vec<u8> {
+    let kind = if terminal < lexicon.words() { b"word ".as_slice() } else { b"class " };
+    [kind, lexicon.names().name(terminal)].concat()
+}
+
+/// The same for the rows of the block of span features.
+fn span_rows(task: &Parsing, block: Block, lexicon: Option<&Lexicon>) -> Vec<Option<(SpanFeature, Vec<u8>)>> {
+    let row = |row: u32| {
+        let (feature, _) = task.spans()?.feature(block.at(row, 0))?;
+        let SpanFeature::Terminal(place, Some(terminal)) = feature else { return Some((feature, Vec::new())) };
+        let key = match lexicon {
+            Some(lexicon) => terminal_key(lexicon, terminal),
+            None => symbol_key(task.grammar(), terminal).into_bytes(),
+        };
+        Some((SpanFeature::Terminal(place, None), [b"at ", key.as_slice()].concat()))
+    };
+    (0..block.rows).map(row).collect()
+}
+
+/// The same for a rule.
+fn rule_key(grammar: &Grammar, lexicon: Option<&Lexicon>, rule: u32) -> Option<Vec<u8>> {
+    let symbols =
+        |list: &[u32]| list.iter().map(|&s| symbol_key(grammar, s)).collect::<Vec<_>>().join("\n").into_bytes();
     Some(match grammar.rule(rule)? {
         Rule::Root(root) => [b"root ".as_slice(), &symbols(&[root])].concat(),
         Rule::Unary(parent, child) => symbols(&[parent, child]),
         Rule::Binary(parent, left, right) => symbols(&[parent, left, right]),
-        Rule::Lexical(tag, terminal) => {
-            let is_word = terminal < lexicon?.words();
-            let word = if is_word { b"\nword ".as_slice() } else { b"\nclass " };
-            [&symbols(&[tag]), word, lexicon?.names().name(terminal)].concat()
-        }
+        Rule::Lexical(tag, terminal) => [symbols(&[tag]), b"\n".to_vec(), terminal_key(lexicon?, terminal)].concat(),
     })
 }
 
