@@ -8,6 +8,8 @@ use std::cell::Cell;
 
 use common::{Draw, PENALTIES, RESCALINGS, formulation};
 use maxmargin::cache::Cache;
+use maxmargin::data::input::Input;
+use maxmargin::data::trees::{self, Strip, read};
 use maxmargin::inference::chain::Order;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, OracleScratch, Problem};
@@ -21,6 +23,7 @@ use maxmargin::sparse::{SparseMatrix, SparseView};
 use maxmargin::task::{LossTerm, Task};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
+use maxmargin::tasks::parsing::{ParseFeatures, ParseLoss, ParseScratch, ParseSettings, Parsing};
 use maxmargin::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging};
 use maxmargin::weights::Weights;
 
@@ -134,6 +137,34 @@ fn a_warm_tagger_allocates_nothing() {
 }
 
 #[test]
+fn a_warm_parser_allocates_nothing() {
+    let text = include_str!("../../../testdata/treebank/english.mrg");
+    let bank = read(Input::new("trees", text.as_bytes()).unwrap(), Strip::default()).unwrap();
+    let (grammar, derivations) = trees::grammar(&bank, trees::Shape::default()).unwrap();
+    let mut draw = Draw(3);
+    for loss in [ParseLoss::Hamming, ParseLoss::ZeroOne, ParseLoss::F1] {
+        let settings = ParseSettings { loss, features: ParseFeatures::Spans, ..ParseSettings::default() };
+        let task = Parsing::new(grammar.clone(), settings).unwrap();
+        let is_tag = |symbol: &u32| task.grammar().tags().contains(symbol);
+        let tags = |derivation| {
+            let nodes = task.grammar().nodes(derivation).unwrap();
+            nodes.into_iter().map(|node| node.0).filter(is_tag).collect::<Vec<u32>>()
+        };
+        let short = derivations.iter().map(|derivation| (tags(derivation), derivation)).filter(|x| x.0.len() < 10);
+        let (inputs, outputs): (Vec<_>, Vec<_>) = short.take(20).unzip();
+        let views: Vec<&[u32]> = inputs.iter().map(Vec::as_slice).collect();
+        let outputs: Vec<_> = outputs.into_iter().map(|derivation| task.parse(derivation.clone()).unwrap()).collect();
+        let w = draw.weights(task.dimension(), 0.1);
+        for rescaling in RESCALINGS {
+            for penalty in PENALTIES {
+                let f = formulation(1.0, rescaling, penalty);
+                allocates_nothing(&Problem::new(&task, &views, &outputs, None, f).unwrap(), &w);
+            }
+        }
+    }
+}
+
+#[test]
 fn public_types_cross_threads() {
     fn crosses<T: Send + Sync>() {}
     crosses::<Binary>();
@@ -147,6 +178,8 @@ fn public_types_cross_threads() {
     crosses::<FrankWolfe>();
     crosses::<NSlack>();
     crosses::<OracleScratch<Multiclass>>();
+    crosses::<ParseScratch>();
+    crosses::<Parsing>();
     crosses::<Pool>();
     crosses::<Problem<'static, Multiclass>>();
     crosses::<Progress>();

@@ -201,6 +201,14 @@ impl Chart {
         best
     }
 
+    /// After [`best`](Self::best): how many combinations of span, split and binary rule were tried.
+    pub fn applications(&self, rules: &Rules) -> u64 {
+        let tried = |i: usize, k: usize| self.lefts(i, k).iter().map(|&b| rules.with_left(b).len() as u64).sum::<u64>();
+        let ends = |i: usize, k: usize| (k + 1..=self.len).filter(|&j| self.has(k, j) && self.has(i, j)).count() as u64;
+        let lefts = (0..self.len).flat_map(|i| (i + 1..self.len).map(move |k| (i, k))).filter(|&(i, k)| self.has(i, k));
+        lefts.map(|(i, k)| tried(i, k) * ends(i, k)).sum()
+    }
+
     fn fill(&mut self, rules: &Rules, scores: &Scores) {
         self.binary.clear();
         self.binary.extend(rules.order().iter().map(|&rule| scores.binary[rule as usize]));

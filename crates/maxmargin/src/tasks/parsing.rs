@@ -29,13 +29,27 @@ pub use spans::SpanFeature;
 pub type Bracket = (u32, u32, u32);
 
 /// A tree of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Parse {
     derivation: Derivation,
     /// Features of rules that are there, ascending, and how often.
     counts: Vec<(u32, u32)>,
     /// Ascending.
     brackets: Vec<Bracket>,
+}
+
+// Not derived: a warm oracle copies into memory that is there.
+impl Clone for Parse {
+    fn clone(&self) -> Self {
+        let Self { derivation, counts, brackets } = self;
+        Self { derivation: derivation.clone(), counts: counts.clone(), brackets: brackets.clone() }
+    }
+
+    fn clone_from(&mut self, from: &Self) {
+        self.derivation.0.clone_from(&from.derivation.0);
+        self.counts.clone_from(&from.counts);
+        self.brackets.clone_from(&from.brackets);
+    }
 }
 
 impl Parse {
