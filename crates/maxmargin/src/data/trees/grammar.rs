@@ -94,7 +94,9 @@ fn frequent(bank: &Treebank, shape: Shape) -> Vec<bool> {
             |node: usize| rules.place((symbols[node], nodes.children(node).map(|child| symbols[child]).collect()));
         let own: Vec<u32> = phrases.map(rule).collect();
         counts.resize(rules.len(), 0);
-        own.iter().for_each(|&rule| counts[rule as usize] = counts[rule as usize].saturating_add(1));
+        for &rule in &own {
+            counts[rule as usize] = counts[rule as usize].saturating_add(1);
+        }
         of_trees.push(own);
     }
     of_trees.iter().map(|own| own.iter().all(|&rule| counts[rule as usize] >= shape.min_count)).collect()

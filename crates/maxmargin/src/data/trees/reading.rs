@@ -46,8 +46,8 @@ pub fn read_in_pieces(input: Input<'_>, strip: Strip, block: usize) -> Result<Tr
     let mut text = Vec::new();
     while blocks.next(&mut text)? {
         for line in text.split_inclusive(|&b| b == b'\n') {
-            let names = Names { labels: &mut bank.labels, words: &mut bank.words };
-            reader.line(line, names).map_err(|(line, what)| blocks.error(line, what))?;
+            let mut names = Names { labels: &mut bank.labels, words: &mut bank.words };
+            reader.line(line, &mut names).map_err(|(line, what)| blocks.error(line, what))?;
         }
     }
     reader.check_end().map_err(|(line, what)| blocks.error(line, what))?;
@@ -132,7 +132,7 @@ impl Reader {
     }
 
     /// Reads a line.
-    pub(super) fn line(&mut self, text: &[u8], mut names: Names<'_>) -> Checked<()> {
+    pub(super) fn line(&mut self, text: &[u8], names: &mut Names<'_>) -> Checked<()> {
         self.line += 1;
         if self.open.is_empty() && text.starts_with(b"#") {
             return Ok(());
@@ -141,8 +141,8 @@ impl Reader {
         while let Some(&byte) = text.get(at) {
             at += 1;
             match byte {
-                b'(' => self.begin(&mut names)?,
-                b')' => self.end(&mut names)?,
+                b'(' => self.begin(names)?,
+                b')' => self.end(names)?,
                 blank if is_blank(blank) => {}
                 _ => {
                     let rest = &text[at - 1..];

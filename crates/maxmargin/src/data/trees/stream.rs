@@ -113,20 +113,20 @@ impl<'a> Stream<'a> {
                 Some(_) => Kind::Sentences,
             };
         }
-        let names = Names { labels: &mut self.labels, words: &mut self.words };
+        let mut names = Names { labels: &mut self.labels, words: &mut self.words };
         if self.kind != Kind::Sentences {
-            return self.reader.line(line, names);
+            return self.reader.line(line, &mut names);
         }
         self.reader.line += 1;
         if !line.starts_with(b"#") {
-            self.reader.trees.extend(sentence(line, self.reader.line, self.has_words, names)?);
+            self.reader.trees.extend(sentence(line, self.reader.line, self.has_words, &mut names)?);
         }
         Ok(())
     }
 }
 
 /// The sentence of a line; none in an empty one.
-fn sentence(text: &[u8], line: u64, has_words: bool, names: Names<'_>) -> Checked<Option<Tree>> {
+fn sentence(text: &[u8], line: u64, has_words: bool, names: &mut Names<'_>) -> Checked<Option<Tree>> {
     let mut tree = Tree { line, ..Tree::default() };
     let root = intern(names.labels, b"", line)?;
     tree.nodes.push(Node { label: root, end: 0, from: 0, to: 0 });
