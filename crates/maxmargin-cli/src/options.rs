@@ -270,7 +270,7 @@ pub(crate) struct ParseOptions {
     pub(crate) binarise: Option<BinariseName>,
     /// The next child of such a rule depends on so many before it, and rules that were never seen become possible
     /// [default: on all, so that there are just the rules that were seen]
-    #[arg(long, value_name = "N", value_parser = markov)]
+    #[arg(long, value_name = "N", value_parser = markov, allow_negative_numbers = true)]
     pub(crate) markov: Option<usize>,
     /// Keep empty elements (tagged -NONE-) in the trees [default: they are taken out]
     #[arg(long)]
