@@ -11,7 +11,7 @@ help: ## list the targets
 	@echo "make targets:"
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-9s %s\n' "$$name" "$$what"; done
 
-demo: ## build, then train, predict and evaluate on the bundled digits and sentences
+demo: ## build, then train, predict and evaluate on the bundled digits, sentences and trees
 	@echo "building the program (the first time takes some minutes)"
 	cargo build --release --package maxmargin-cli
 	@demo/run

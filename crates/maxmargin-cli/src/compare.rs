@@ -98,7 +98,7 @@ fn in_words(paired: &Paired, paths: [&Path; 2], unit: &str) -> String {
     ];
     let p = paired.p_value();
     let verdict = match paired.only_first.cmp(&paired.only_second) {
-        _ if p >= 0.05 => "a difference that chance alone may well make".to_owned(),
+        _ if p >= 0.05 => "chance alone may make such a difference".to_owned(),
         std::cmp::Ordering::Less => format!("{b} is better at the level of 5 %"),
         _ => format!("{a} is better at the level of 5 %"),
     };

@@ -118,6 +118,8 @@ fn the_commands_run_and_print_what_is_shown() {
         "demo/digits.test.gz",
         "testdata/treebank/english.train.pos",
         "testdata/treebank/english.test.pos",
+        "testdata/treebank/english.train.mrg",
+        "testdata/treebank/english.test.mrg",
     ] {
         fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
         fs::copy(root().join(name), folder.path(name)).unwrap();
