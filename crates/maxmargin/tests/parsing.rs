@@ -213,10 +213,10 @@ fn long_sentences_are_searched_and_said_to_be() {
     let exact = Parsing::new(task.grammar().clone(), ParseSettings { exact_words: 40, ..settings }).unwrap();
     let exact = Problem::new(&exact, &views, &outputs, None, Formulation::default()).unwrap();
     let (mut a, mut b) = (OracleScratch::default(), OracleScratch::default());
-    for i in 0..views.len() {
+    for (i, x) in views.iter().enumerate() {
         let found = problem.oracle(i, &solution.weights, &mut a).unwrap();
         let best = exact.oracle(i, &solution.weights, &mut b).unwrap();
-        assert!(found >= 0.0 && found <= best + 1e-9 && (views[i].len() > 4 || (found - best).abs() < 1e-9));
+        assert!(found >= 0.0 && found <= best + 1e-9 && (x.len() > 4 || (found - best).abs() < 1e-9));
     }
 }
 
