@@ -5,6 +5,7 @@
 //! length takes little memory.
 
 mod sentences;
+mod trees;
 
 use std::io::{self, Write};
 
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
 pub use sentences::{TagSizes, tag};
+pub use trees::{ParseSizes, parse};
 
 /// How much data, of what kind.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,18 +2,28 @@
 //!
 //! `(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))`, over one line or many. A bracket without a label around a tree is left
 //! out. Every word stands alone in the bracket of its tag; `(NN a b)` is one word with a blank in it. Brackets inside words
-//! are written `-LRB-` and `-RRB-`.
+//! are written `-LRB-` and `-RRB-`. Lines that begin with `#` while no bracket is open are comments.
 
+mod binarise;
+mod collapsed;
 mod grammar;
+mod heads;
+mod lexicon;
 mod reading;
+mod stream;
+mod translated;
 mod written;
 
 use std::ops::Range;
 
 use crate::data::dictionary::Dictionary;
 
-pub use grammar::{Shape, grammar, tree};
-pub use reading::{Strip, read};
+pub use binarise::Binarise;
+pub use grammar::{Extracted, Shape, Terminals, grammar};
+pub use lexicon::Lexicon;
+pub use reading::{Strip, read, read_in_pieces};
+pub use stream::Stream;
+pub use translated::Reading;
 pub use written::write;
 
 /// The trees of a file.

@@ -92,7 +92,7 @@ fn next(tag: u32, tags: u32, hidden: u64, random: &mut Random) -> u32 {
 }
 
 /// Spells a word of this tag.
-fn word(tag: u32, words: u32, hidden: u64, random: &mut Random, text: &mut Vec<u8>) {
+pub(super) fn word(tag: u32, words: u32, hidden: u64, random: &mut Random, text: &mut Vec<u8>) {
     const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
     const VOWELS: &[u8] = b"aeiou";
     // Uniform among ranks of about the same size: frequencies fall like 1/rank.

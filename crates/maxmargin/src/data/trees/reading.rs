@@ -20,7 +20,7 @@ impl Strip {
     pub const ALL: Self = Self { empty: true, functions: true };
 
     /// What is left of a label.
-    fn label(self, label: &[u8]) -> &[u8] {
+    pub(super) fn label(self, label: &[u8]) -> &[u8] {
         // One that begins with a hyphen is of one piece.
         match label.iter().position(|b| matches!(b, b'-' | b'=')) {
             Some(at) if self.functions && at > 0 => &label[..at],
@@ -34,31 +34,54 @@ const NONE: &[u8] = b"-NONE-";
 
 /// Reads all trees of a file. Trees without words are left out and counted.
 pub fn read(input: Input<'_>, strip: Strip) -> Result<Treebank> {
-    let mut blocks = Blocks::new(input, Cut::default());
-    let mut reader = Reader { strip, ..Reader::default() };
+    read_in_pieces(input, strip, Cut::default().block)
+}
+
+/// Reads with blocks of another size: for tests.
+#[doc(hidden)]
+pub fn read_in_pieces(input: Input<'_>, strip: Strip, block: usize) -> Result<Treebank> {
+    let mut blocks = Blocks::new(input, Cut { block, ..Cut::default() });
+    let mut bank = Treebank::default();
+    let mut reader = Reader::new(strip);
     let mut text = Vec::new();
     while blocks.next(&mut text)? {
         for line in text.split_inclusive(|&b| b == b'\n') {
-            reader.line += 1;
-            reader.take(line).map_err(|(line, what)| blocks.error(line, what))?;
+            let mut names = Names { labels: &mut bank.labels, words: &mut bank.words };
+            reader.line(line, &mut names).map_err(|(line, what)| blocks.error(line, what))?;
         }
     }
-    if let Some(open) = reader.open.first() {
-        let what = match reader.open.len() {
-            1 => "this bracket is never closed".to_owned(),
-            n => format!("this bracket is never closed ({n} are open at the end of the file)"),
-        };
-        return Err(blocks.error(open.line, what));
+    reader.check_end().map_err(|(line, what)| blocks.error(line, what))?;
+    if reader.trees.is_empty() {
+        return Err(blocks.error(reader.line.max(1), NO_TREES));
     }
-    if reader.bank.trees.is_empty() {
-        return Err(blocks.error(reader.line.max(1), "the file has no trees with words"));
-    }
-    reader.bank.checksum = blocks.checksum();
-    Ok(reader.bank)
+    (bank.trees, bank.empty, bank.checksum) = (reader.trees, reader.empty, blocks.checksum());
+    Ok(bank)
 }
 
+/// A file of nothing.
+pub(super) const NO_TREES: &str = "the file has no trees with words";
+
 /// A line may be bad: its number, and what is wrong with it.
-type Checked<T> = std::result::Result<T, (u64, String)>;
+pub(super) type Checked<T> = std::result::Result<T, (u64, String)>;
+
+/// Where names go.
+pub(super) struct Names<'d> {
+    pub(super) labels: &'d mut Dictionary,
+    pub(super) words: &'d mut Dictionary,
+}
+
+/// The number of a name, a new one if need be.
+pub(super) fn intern(names: &mut Dictionary, name: &[u8], line: u64) -> Checked<u32> {
+    names.intern(name).ok_or_else(|| (line, "more than 4294967294 different words".to_owned()))
+}
+
+/// Labels are text.
+pub(super) fn check_label(label: &[u8], line: u64) -> Checked<()> {
+    match std::str::from_utf8(label) {
+        Ok(_) => Ok(()),
+        Err(_) => Err((line, format!("label {} is not valid UTF-8 (is this a text file?)", shown(label)))),
+    }
+}
 
 /// A bracket that is not closed yet.
 #[derive(Debug)]
@@ -76,34 +99,54 @@ enum Content {
     Brackets,
 }
 
+/// Reads line by line.
 #[derive(Debug, Default)]
-struct Reader {
+pub(super) struct Reader {
     strip: Strip,
-    bank: Treebank,
+    /// Trees that are complete.
+    pub(super) trees: Vec<Tree>,
+    /// Trees without words.
+    pub(super) empty: u64,
+    /// The line that is read, from 1.
+    pub(super) line: u64,
     tree: Tree,
     open: Vec<Open>,
     /// The label of the innermost bracket, as long as it is not known whether it is a tag.
     label: Vec<u8>,
+    /// The word of the innermost bracket, as far as it is read.
+    word: Vec<u8>,
     /// Is the outermost bracket without a label?
     is_wrapped: bool,
-    line: u64,
 }
 
 /// No label yet.
 const UNKNOWN: u32 = Dictionary::NONE;
 
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
 impl Reader {
-    fn take(&mut self, text: &[u8]) -> Checked<()> {
+    pub(super) fn new(strip: Strip) -> Self {
+        Self { strip, ..Self::default() }
+    }
+
+    /// Reads a line.
+    pub(super) fn line(&mut self, text: &[u8], names: &mut Names<'_>) -> Checked<()> {
+        self.line += 1;
+        if self.open.is_empty() && text.starts_with(b"#") {
+            return Ok(());
+        }
         let mut at = 0;
         while let Some(&byte) = text.get(at) {
             at += 1;
             match byte {
-                b'(' => self.begin()?,
-                b')' => self.end()?,
-                b' ' | b'\t' | b'\r' | b'\n' => {}
+                b'(' => self.begin(names)?,
+                b')' => self.end(names)?,
+                blank if is_blank(blank) => {}
                 _ => {
                     let rest = &text[at - 1..];
-                    let is_end = |b: &u8| matches!(b, b'(' | b')' | b' ' | b'\t' | b'\r' | b'\n');
+                    let is_end = |b: &u8| matches!(b, b'(' | b')') || is_blank(*b);
                     let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
                     self.word(word)?;
                     at += word.len() - 1;
@@ -113,15 +156,21 @@ impl Reader {
         Ok(())
     }
 
+    /// May the text end here?
+    pub(super) fn check_end(&self) -> Checked<()> {
+        let Some(open) = self.open.first() else { return Ok(()) };
+        let what = match self.open.len() {
+            1 => "this bracket is never closed".to_owned(),
+            n => format!("this bracket is never closed ({n} are open at the end of the file)"),
+        };
+        Err((open.line, what))
+    }
+
     fn error<T>(&self, what: impl Into<String>) -> Checked<T> {
         Err((self.line, what.into()))
     }
 
-    fn intern(names: &mut Dictionary, name: &[u8], line: u64) -> Checked<u32> {
-        names.intern(name).ok_or_else(|| (line, "more than 4294967294 different words".to_owned()))
-    }
-
-    fn begin(&mut self) -> Checked<()> {
+    fn begin(&mut self, names: &mut Names<'_>) -> Checked<()> {
         if let Some(above) = self.open.last_mut() {
             match above.content {
                 Content::Word => return self.error("a bracket beside a word: each word needs a bracket of its own"),
@@ -132,7 +181,7 @@ impl Reader {
                     self.is_wrapped |= self.label.is_empty();
                     // Above other brackets, hence no tag.
                     let label = self.strip.label(&self.label);
-                    self.tree.nodes[above.node].label = Self::intern(&mut self.bank.labels, label, self.line)?;
+                    self.tree.nodes[above.node].label = intern(names.labels, label, self.line)?;
                 }
                 Content::Brackets => {}
             }
@@ -149,27 +198,23 @@ impl Reader {
 
     /// A label, or a word.
     fn word(&mut self, word: &[u8]) -> Checked<()> {
-        let line = self.line;
         let Some(open) = self.open.last_mut() else {
             return self.error(format!("{} outside of brackets", shown(word)));
         };
         match open.content {
             Content::Nothing if self.label.is_empty() => {
-                if std::str::from_utf8(word).is_err() {
-                    return self.error(format!("label {} is not valid UTF-8 (is this a text file?)", shown(word)));
-                }
+                check_label(word, self.line)?;
                 self.label.extend_from_slice(word);
             }
             Content::Nothing => {
                 open.content = Content::Word;
-                self.tree.nodes[open.node].label = Self::intern(&mut self.bank.labels, &self.label, line)?;
-                self.tree.words.push(Self::intern(&mut self.bank.words, word, line)?);
+                self.word.clear();
+                self.word.extend_from_slice(word);
             }
             // A word with a blank in it.
             Content::Word => {
-                let last = self.tree.words.last_mut().expect("a word");
-                let whole = [self.bank.words.name(*last), word].join(&b' ');
-                *last = Self::intern(&mut self.bank.words, &whole, line)?;
+                self.word.push(b' ');
+                self.word.extend_from_slice(word);
             }
             Content::Brackets => {
                 return self
@@ -179,7 +224,7 @@ impl Reader {
         Ok(())
     }
 
-    fn end(&mut self) -> Checked<()> {
+    fn end(&mut self, names: &mut Names<'_>) -> Checked<()> {
         let Some(Open { node, line, content }) = self.open.pop() else {
             return self.error("a bracket is closed that was never opened");
         };
@@ -187,15 +232,20 @@ impl Reader {
         match content {
             Content::Nothing if self.label.is_empty() && is_whole => self.tree.nodes.clear(),
             Content::Nothing => {
-                let label = String::from_utf8_lossy(&self.label).into_owned();
-                return Err((line, format!("the bracket '({label}' has neither a word nor brackets in it")));
+                return Err((
+                    line,
+                    format!("the bracket {} has neither a word nor brackets in it", {
+                        shown(&[b"(", &self.label[..]].concat())
+                    }),
+                ));
             }
-            Content::Word if self.strip.empty && self.label == NONE => {
-                self.tree.words.pop();
-                self.tree.nodes.truncate(node);
-            }
+            Content::Word if self.strip.empty && self.label == NONE => self.tree.nodes.truncate(node),
             Content::Brackets if self.tree.nodes.len() == node + 1 => self.tree.nodes.truncate(node),
             Content::Word | Content::Brackets => {
+                if content == Content::Word {
+                    self.tree.words.push(intern(names.words, &self.word, line)?);
+                    self.tree.nodes[node].label = intern(names.labels, &self.label, line)?;
+                }
                 let (end, to) = (self.tree.nodes.len() as u32, self.tree.words.len() as u32);
                 let closed = &mut self.tree.nodes[node];
                 (closed.end, closed.to) = (end, to);
@@ -211,7 +261,7 @@ impl Reader {
     fn finish(&mut self) {
         let (mut tree, is_wrapped) = (std::mem::take(&mut self.tree), std::mem::take(&mut self.is_wrapped));
         if tree.nodes.is_empty() {
-            self.bank.empty += 1;
+            self.empty += 1;
             return;
         }
         if is_wrapped && tree.children(0).count() == 1 {
@@ -220,6 +270,6 @@ impl Reader {
         }
         tree.nodes.shrink_to_fit();
         tree.words.shrink_to_fit();
-        self.bank.trees.push(tree);
+        self.trees.push(tree);
     }
 }
