@@ -75,7 +75,7 @@ pub enum BadRules {
     #[error("unary rule {0}: its parent is no phrase")]
     Unary(usize),
     /// Unary rules that go together in too many ways.
-    #[error("chains of up to {0} unary rules go together in more than {1} ways; allow shorter ones only")]
+    #[error("chains of up to {0} unary rules go together in more than {1} ways; leave out rare rules (--min-count)")]
     Chains(usize, usize),
 }
 
