@@ -37,7 +37,8 @@ fn streamed(data: &[u8], strip: Strip, has_words: bool) -> Result<Vec<u8>, Strin
 fn check_grammars(bank: &mut Treebank) {
     for binarise in [Binarise::Right, Binarise::Head] {
         for markov in [None, Some(0), Some(2)] {
-            for (parent_annotation, terminals) in [(false, Terminals::Words { rare_below: 2 }), (true, Terminals::Tags)] {
+            for (parent_annotation, terminals) in [(false, Terminals::Words { rare_below: 2 }), (true, Terminals::Tags)]
+            {
                 let shape = Shape { parent_annotation, binarise, markov, min_count: 0, terminals };
                 // Hundreds of phrases in a row, one over the other, are refused.
                 let Ok(found) = grammar(bank, shape) else { continue };

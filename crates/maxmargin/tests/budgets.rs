@@ -140,7 +140,7 @@ fn a_warm_tagger_allocates_nothing() {
 fn a_warm_parser_allocates_nothing() {
     let text = include_str!("../../../testdata/treebank/english.mrg");
     let bank = read(Input::new("trees", text.as_bytes()).unwrap(), Strip::default()).unwrap();
-    let (grammar, derivations) = trees::grammar(&bank, trees::Shape::default()).unwrap();
+    let trees::Extracted { grammar, derivations, .. } = trees::grammar(&bank, trees::Shape::default()).unwrap();
     let mut draw = Draw(3);
     for loss in [ParseLoss::Hamming, ParseLoss::ZeroOne, ParseLoss::F1] {
         let settings = ParseSettings { loss, features: ParseFeatures::Spans, ..ParseSettings::default() };
@@ -150,7 +150,8 @@ fn a_warm_parser_allocates_nothing() {
             let nodes = task.grammar().nodes(derivation).unwrap();
             nodes.into_iter().map(|node| node.0).filter(is_tag).collect::<Vec<u32>>()
         };
-        let short = derivations.iter().map(|derivation| (tags(derivation), derivation)).filter(|x| x.0.len() < 10);
+        let short =
+            derivations.iter().flatten().map(|derivation| (tags(derivation), derivation)).filter(|x| x.0.len() < 10);
         let (inputs, outputs): (Vec<_>, Vec<_>) = short.take(20).unzip();
         let views: Vec<&[u32]> = inputs.iter().map(Vec::as_slice).collect();
         let outputs: Vec<_> = outputs.into_iter().map(|derivation| task.parse(derivation.clone()).unwrap()).collect();

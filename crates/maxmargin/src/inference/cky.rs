@@ -15,8 +15,11 @@ mod n_best;
 mod other;
 mod rules;
 
+use std::ops::Range;
+
 use counted::Counting;
 use other::Differing;
+use rules::RUN;
 
 pub use counted::{Tally, Wanted};
 pub use rules::Rules;
@@ -61,6 +64,8 @@ pub struct Chart {
     leaf: Vec<f64>,
     /// By span, symbol.
     outer: Vec<f64>,
+    /// By span, symbol at an end of chains: `inner`.
+    under: Vec<f64>,
     /// By span: the symbols with a score that some rule has as its left child.
     lefts: Vec<u32>,
     left_ends: Vec<usize>,
@@ -83,13 +88,27 @@ fn span(i: usize, j: usize) -> usize {
     j * (j - 1) / 2 + i
 }
 
+/// The best of rules with the same parent. Several maxima at a time, since one alone would wait for itself.
+#[inline]
+fn best_of_run(rights: &[u32], scores: &[f64], right: &[f64]) -> f64 {
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut best = [f64::NEG_INFINITY; RUN];
+    let (rights, scores) = (rights.chunks(RUN), scores.chunks(RUN));
+    for (rights, scores) in rights.zip(scores) {
+        for ((best, &c), w) in best.iter_mut().zip(rights).zip(scores) {
+            *best = larger(*best, w + right[c as usize]);
+        }
+    }
+    larger(larger(best[0], best[1]), larger(best[2], best[3]))
+}
+
 impl Chart {
     /// Bytes that a sentence of `len` words takes; none where that is beyond counting.
     pub fn bytes(rules: &Rules, len: usize, max_span: Option<usize>) -> Option<usize> {
         let all = len.checked_mul(len.checked_add(1)?)? / 2;
         // Those of at most that many words, and those that begin the sentence or end it.
         let spans = max_span.map_or(all, |most| all.min(len.saturating_mul(most.saturating_add(2))));
-        let numbers = spans.checked_mul(rules.symbols().checked_add(rules.phrases())?)?;
+        let numbers = spans.checked_mul(rules.symbols() + rules.phrases() + rules.chained())?;
         numbers
             .checked_add(len.checked_mul(rules.symbols())?)?
             .checked_mul(8)?
@@ -213,6 +232,7 @@ impl Chart {
         self.binary.clear();
         self.binary.extend(rules.order().iter().map(|&rule| scores.binary[rule as usize]));
         self.outer.resize(self.spans * self.symbols, 0.0);
+        self.under.resize(self.spans * rules.chained(), 0.0);
         self.lefts.clear();
         self.left_ends.clear();
         let mut inner = std::mem::take(&mut self.inner);
@@ -242,10 +262,16 @@ impl Chart {
         let (left, right) = (self.cell(i, k), self.cell(k, j));
         for &b in self.lefts(i, k) {
             let so_far = left[b as usize];
-            let range = rules.with_left(b);
-            let entries = rules.entries(range.clone());
-            for (entry, w) in entries.iter().zip(&self.binary[range]) {
-                let score = so_far + w + right[entry.right as usize];
+            let Range { mut start, end } = rules.with_left(b);
+            for run in rules.runs(b) {
+                let range = start..run.end as usize;
+                start = run.end as usize;
+                let score = so_far + best_of_run(rules.rights(range.clone()), &self.binary[range], right);
+                let best = &mut inner[run.parent as usize];
+                *best = if score > *best { score } else { *best };
+            }
+            for (entry, w) in rules.entries(start..end).iter().zip(&self.binary[start..end]) {
+                let score = so_far + (w + right[entry.right as usize]);
                 let best = &mut inner[entry.parent as usize];
                 *best = if score > *best { score } else { *best };
             }
@@ -260,8 +286,11 @@ impl Chart {
             inner.iter_mut().zip(node).for_each(|(score, node)| *score += node);
         }
         chains.clear();
-        let at = self.place(i, j) * self.symbols;
-        self.outer[at..at + self.symbols].copy_from_slice(inner);
+        let (place, symbols) = (self.place(i, j), self.symbols);
+        let at = place * symbols;
+        self.outer[at..at + symbols].copy_from_slice(inner);
+        let under = &mut self.under[place * rules.chained()..][..rules.chained()];
+        under.iter_mut().zip(rules.chained_symbols()).for_each(|(score, &symbol)| *score = inner[symbol as usize]);
         for chain in rules.chains() {
             let below = chain.before.map_or(inner[chain.bottom as usize], |c| chains[c as usize]);
             chains.push(below + scores.unary[chain.rule as usize] + self.node(i, j)[chain.top as usize]);
@@ -309,7 +338,7 @@ impl Chart {
         while let Some((i, j, symbol)) = self.open.pop() {
             let score = self.cell(i, j)[symbol as usize];
             let is_it = |chain: &u32| self.chain_score(rules, scores, (i, j), *chain) == score;
-            let is_inner = self.inner_of(rules, (i, j), symbol).0 == score;
+            let is_inner = self.under(rules, (i, j), symbol).is_none_or(|inner| inner == score);
             let chain = if is_inner { None } else { rules.chains_to(symbol).find(is_it) };
             debug_assert!(is_inner || chain.is_some(), "a score comes from somewhere");
             self.tell(rules, (i, j), symbol, chain, steps);
@@ -345,7 +374,7 @@ impl Chart {
             for &entry in rules.with_parent(symbol) {
                 let entry = entry as usize;
                 let (left, right) = rules.children(entry);
-                let score = self.cell(i, k)[left as usize] + self.binary[entry] + self.cell(k, j)[right as usize];
+                let score = self.cell(i, k)[left as usize] + (self.binary[entry] + self.cell(k, j)[right as usize]);
                 if score > best {
                     (best, from) = (score, Some((k, entry)));
                 }
@@ -354,8 +383,14 @@ impl Chart {
         (best + self.node_of(i, j, symbol), from)
     }
 
+    /// `inner` of a symbol at an end of chains; None for others.
+    fn under(&self, rules: &Rules, (i, j): (usize, usize), symbol: u32) -> Option<f64> {
+        rules.chained_at(symbol).map(|at| self.under[self.place(i, j) * rules.chained() + at])
+    }
+
     fn chain_score(&self, rules: &Rules, scores: &Scores, (i, j): (usize, usize), chain: u32) -> f64 {
-        let bottom = self.inner_of(rules, (i, j), rules.chains()[chain as usize].bottom).0;
+        let bottom = rules.chains()[chain as usize].bottom;
+        let bottom = self.under(rules, (i, j), bottom).unwrap_or(f64::NEG_INFINITY);
         self.over_chain(rules, scores, (i, j), Some(chain), bottom)
     }
 

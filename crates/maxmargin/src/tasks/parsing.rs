@@ -359,9 +359,10 @@ impl Task for Parsing {
 
     fn loss(&self, truth: &Parse, y: &Parse) -> f64 {
         if self.settings.loss == ParseLoss::ZeroOne {
-            let is_same = match truth.derivation.0.is_empty() {
-                true => truth.brackets == y.brackets,
-                false => truth.derivation == y.derivation,
+            let is_same = if truth.derivation.0.is_empty() {
+                truth.brackets == y.brackets
+            } else {
+                truth.derivation == y.derivation
             };
             return f64::from(u8::from(!is_same));
         }

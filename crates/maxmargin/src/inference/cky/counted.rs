@@ -235,7 +235,8 @@ impl Counting {
         // The best score of those with at least this first count and at most that second one.
         limits.clear();
         limits.resize(width, f64::NEG_INFINITY);
-        for (p, row) in (p0..p1 + 1).zip(grid.chunks(width)).rev() {
+        for (up, row) in grid.chunks(width).enumerate().rev() {
+            let p = p0 + up as i32;
             let mut best = f64::NEG_INFINITY;
             for ((m, cell), limit) in (m0..).zip(row).zip(limits.iter_mut()) {
                 best = best.max(*limit);

@@ -28,14 +28,16 @@ enum Way {
     Child(usize),
 }
 
+/// A symbol that is to come, its span, and whose child it is: a node, and on which side.
+type Coming = (u32, (usize, usize), Option<(usize, usize)>);
+
 /// Where the way to differ is worked out.
 #[derive(Debug, Default)]
 pub(super) struct Differing {
     /// The nodes of the given derivation, parents before children.
     nodes: Vec<Given>,
     ways: Vec<(f64, Option<Way>)>,
-    /// Symbols of it that are to come, with their spans and whose child they are.
-    open: Vec<(u32, (usize, usize), Option<(usize, usize)>)>,
+    open: Vec<Coming>,
     chain: Vec<u32>,
     later: Vec<(usize, usize, u32)>,
 }

@@ -1,5 +1,6 @@
 //! The rules of a grammar, in the order in which the decoder wants them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A binary rule, seen from its left child.
@@ -8,6 +9,17 @@ pub(super) struct Entry {
     pub(super) right: u32,
     pub(super) parent: u32,
 }
+
+/// Entries with the same left child and parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) parent: u32,
+    /// The entry after its last one.
+    pub(super) end: u32,
+}
+
+/// Fewer entries are better looked at one by one.
+pub(super) const RUN: usize = 4;
 
 /// A chain of unary rules, one rule longer than the chain before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +37,15 @@ pub(super) struct Chain {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     phrases: usize,
-    /// Binary rules by left child: those of symbol b are `starts[b]..starts[b + 1]`.
+    /// Binary rules by left child: those of symbol b are `starts[b]..starts[b + 1]`, at first those in runs.
     starts: Vec<u32>,
     entries: Vec<Entry>,
+    /// The right children of the entries once more, close together.
+    rights: Vec<u32>,
+    /// Entries with the same left child and parent, at least [`RUN`] of them: those of symbol b are
+    /// `run_starts[b]..run_starts[b + 1]`.
+    run_starts: Vec<u32>,
+    runs: Vec<Run>,
     /// The number of each entry's rule, and the entry of each rule.
     order: Vec<u32>,
     places: Vec<u32>,
@@ -42,6 +60,9 @@ pub struct Rules {
     /// Chains by the symbol at their top.
     top_starts: Vec<u32>,
     by_top: Vec<u32>,
+    /// The symbols at either end of chains, and the place of each symbol among them.
+    chained: Vec<u32>,
+    chained_at: Vec<Option<u32>>,
 }
 
 /// Why rules make no grammar.
@@ -54,7 +75,7 @@ pub enum BadRules {
     #[error("unary rule {0}: its parent is no phrase")]
     Unary(usize),
     /// Unary rules that go together in too many ways.
-    #[error("chains of up to {0} unary rules go together in more than {1} ways; allow shorter ones only")]
+    #[error("chains of up to {0} unary rules go together in more than {1} ways; leave out rare rules (--min-count)")]
     Chains(usize, usize),
 }
 
@@ -78,15 +99,31 @@ impl Rules {
         if let Some(rule) = unary.iter().position(|rule| rule.0 as usize >= phrases) {
             return Err(BadRules::Unary(rule));
         }
+        let mut sizes = HashMap::<(u32, u32), usize>::new();
+        for &(parent, left, _) in binary {
+            *sizes.entry((left, parent)).or_default() += 1;
+        }
+        let is_run = |left: u32, parent: u32| sizes[&(left, parent)] >= RUN;
         let mut order: Vec<u32> = (0..binary.len() as u32).collect();
         order.sort_by_key(|&rule| {
             let (parent, left, right) = binary[rule as usize];
-            (left, parent, right)
+            (left, !is_run(left, parent), parent, right)
         });
         let rule = |at: &u32| binary[*at as usize];
         let entries: Vec<Entry> = order.iter().map(rule).map(|(parent, _, right)| Entry { right, parent }).collect();
         let left_of: Vec<u32> = order.iter().map(rule).map(|(_, left, _)| left).collect();
         let (starts, _) = grouped(symbols, &left_of);
+        let rights = entries.iter().map(|entry| entry.right).collect();
+        let mut runs: Vec<(u32, Run)> = Vec::new();
+        for ((end, entry), &left) in (1..).zip(&entries).zip(&left_of).filter(|((_, e), left)| is_run(**left, e.parent))
+        {
+            match runs.last_mut() {
+                Some((l, run)) if (*l, run.parent) == (left, entry.parent) => run.end = end,
+                _ => runs.push((left, Run { parent: entry.parent, end })),
+            }
+        }
+        let (lefts_of_runs, runs): (Vec<u32>, Vec<Run>) = runs.into_iter().unzip();
+        let (run_starts, _) = grouped(symbols, &lefts_of_runs);
         let parents: Vec<u32> = entries.iter().map(|entry| entry.parent).collect();
         let (parent_starts, by_parent) = grouped(symbols, &parents);
         let lefts = (0..symbols as u32).filter(|&b| starts[b as usize] < starts[b as usize + 1]).collect();
@@ -96,10 +133,18 @@ impl Rules {
         let chains = chains(symbols, unary, longest)?;
         let tops: Vec<u32> = chains.iter().map(|chain| chain.top).collect();
         let (top_starts, by_top) = grouped(symbols, &tops);
+        let mut ends: Vec<u32> = chains.iter().flat_map(|chain| [chain.top, chain.bottom]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut chained_at = vec![None; symbols];
+        (0..).zip(&ends).for_each(|(at, &symbol)| chained_at[symbol as usize] = Some(at));
         Ok(Self {
             phrases,
             starts,
             entries,
+            rights,
+            run_starts,
+            runs,
             order,
             places,
             left_of,
@@ -110,6 +155,8 @@ impl Rules {
             chains,
             top_starts,
             by_top,
+            chained: ends,
+            chained_at,
         })
     }
 
@@ -138,6 +185,18 @@ impl Rules {
         self.starts[b as usize] as usize..self.starts[b as usize + 1] as usize
     }
 
+    /// The runs among them, which come first.
+    #[inline]
+    pub(super) fn runs(&self, b: u32) -> &[Run] {
+        &self.runs[self.run_starts[b as usize] as usize..self.run_starts[b as usize + 1] as usize]
+    }
+
+    /// The right children of some entries.
+    #[inline]
+    pub(super) fn rights(&self, range: Range<usize>) -> &[u32] {
+        &self.rights[range]
+    }
+
     #[inline]
     pub(super) fn entries(&self, range: Range<usize>) -> &[Entry] {
         &self.entries[range]
@@ -154,6 +213,21 @@ impl Rules {
 
     pub(super) fn lefts(&self) -> &[u32] {
         &self.lefts
+    }
+
+    /// Number of symbols at either end of chains.
+    pub(super) fn chained(&self) -> usize {
+        self.chained.len()
+    }
+
+    /// These symbols.
+    pub(super) fn chained_symbols(&self) -> &[u32] {
+        &self.chained
+    }
+
+    /// The place of a symbol among those; None where it is none of them.
+    pub(super) fn chained_at(&self, symbol: u32) -> Option<usize> {
+        self.chained_at[symbol as usize].map(|at| at as usize)
     }
 
     pub(super) fn chains(&self) -> &[Chain] {

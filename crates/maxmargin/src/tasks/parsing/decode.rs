@@ -78,9 +78,9 @@ impl Parsing {
         for j in 1..=x.len() {
             let (count, score, ..) = best[j - 1];
             let mut found = (count + WORD, score, j - 1, None);
-            for i in 0..j {
+            for (i, before) in best.iter().enumerate() {
                 let Some((symbol, own)) = chart.best_phrase(i, j) else { continue };
-                let (count, score) = (best[i].0 + 1, best[i].1 + own);
+                let (count, score) = (before.0 + 1, before.1 + own);
                 if count < found.0 || count == found.0 && score > found.1 {
                     found = (count, score, i, Some(symbol));
                 }
