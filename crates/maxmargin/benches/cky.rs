@@ -30,8 +30,7 @@ fn main() {
     let reading = Reading::new(&grammar, None);
     let step = bank.trees.len().div_ceil(SENTENCES);
     let sentences = bank.trees.iter().step_by(step);
-    let sentences: Vec<Vec<u32>> =
-        sentences.map(|tree| reading.terminals(&bank.labels, &bank.words, tree)).collect();
+    let sentences: Vec<Vec<u32>> = sentences.map(|tree| reading.terminals(&bank.labels, &bank.words, tree)).collect();
     // Any scores will do: all combinations are tried.
     let score = |at: usize| -1.0 - (at % 7) as f64;
     let mut scores = Scores {

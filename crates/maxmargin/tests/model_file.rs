@@ -119,7 +119,7 @@ fn argmax(model: &Model, x: SparseView<'_>) -> u32 {
     let (row, rows, mut y) = (matrix.row(0), matrix.columns(), 0);
     match model.task {
         TaskKind::Binary => Binary::new(rows).argmax(&model.weights, row, None, &mut (), &mut y).unwrap(),
-        TaskKind::Multiclass | TaskKind::Tag => {
+        TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
             let task = Multiclass::new(rows, model.loss.costs(&model.labels).unwrap());
             task.argmax(&model.weights, row, None, &mut Vec::new(), &mut y).unwrap();
         }
@@ -373,14 +373,15 @@ fn impossible_contents_are_refused() {
     assert!(what.contains("weight 1 is inf"), "{what}");
     let what = refusal(|header, _, _| header["weights"]["dtype"] = "I64".into());
     assert!(what.contains("damaged"), "{what}");
-    let edits: [(&str, Value, &str); 17] = [
+    let edits: [(&str, Value, &str); 18] = [
         ("labels", json!(["a", "b", "a"]), "label 'a'"),
         ("labels", json!(["a", "", "c"]), "label ''"),
         ("labels", json!(["a", "b"]), "9 numbers for 2 classes"),
         ("labels", json!(["a"]), "1 labels"),
         ("labels", json!([]), "0 labels"),
         ("task", json!("binary"), "3 labels for a binary task"),
-        ("task", json!("parse"), "unknown variant"),
+        ("task", json!("align"), "unknown variant"),
+        ("task", json!("parse"), "missing field"),
         ("features", json!(3), "weights for 4 features"),
         ("features", json!(-3), "invalid value"),
         ("bias", json!(0.0), "weights for 2 features"),

@@ -207,7 +207,7 @@ fn records_that_do_not_fit_are_refused() {
     refused(&format!("\"tags\":{tags}"), "\"tags\":4294967295", "symbols that are none");
     refused(&format!("\"longest\":{}", parts.longest), "\"longest\":-1", "damaged");
     refused(&format!("\"terminals\":{}", parts.terminals), "\"terminals\":4294967295", "names where");
-    refused("\"lexicon\":{", "\"lexicon\":null,\"other\":{", "lexic");
+    refused("\"lexicon\":{", "\"lexicon\":null,\"other\":{", "weights where the grammar has");
     refused("\"task\":\"parse\"", "\"task\":\"tag\"", "damaged");
 }
 

@@ -83,7 +83,7 @@ fn all() -> Vec<(Tagger, Sequences, Weights)> {
 fn back(tagger: &Tagger) -> Tagger {
     match Saved::from_bytes(&tagger.to_bytes().unwrap()).unwrap() {
         Saved::Tagger(tagger) => *tagger,
-        Saved::Classifier(_) => panic!("a tagger"),
+        other => panic!("a tagger, not {:?}", other.task()),
     }
 }
 
