@@ -255,6 +255,7 @@ pub(crate) enum BinariseName {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Parsing")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that is given or not")]
 pub(crate) struct ParseOptions {
     /// What sentences are made of [default: tags]
     #[arg(long, value_name = "T")]

@@ -1,5 +1,7 @@
 //! What the task `parse` refuses, and how it says so.
 
+#![allow(clippy::format_collect, reason = "tests make small texts")]
+
 mod common;
 
 use common::Folder;
