@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use crate::compare::{Judged, Shown, report};
 use crate::failure::{Failure, Result};
-use crate::options::threads;
+use crate::options::{count_from_one, threads};
 use crate::predict::{Strangers, over_rows};
 use crate::text::{count, counted, fields, number, table};
 use crate::{parsing, tagging};
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// whether the difference in examples (tag, parse: sentences) that are wholly right may be chance
     #[arg(long, value_name = "MODEL2")]
     pub(crate) compare: Option<PathBuf>,
+    /// Only sentences of at most so many words (parse) [default: all]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) max_words: Option<u32>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,6 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let pool = Pool::new(args.threads.unwrap_or(0))?;
     let model = Saved::load(&args.model)?;
+    if args.max_words.is_some() && model.task() != TaskKind::Parse {
+        let what = format!("belongs to models of trees; this one is of the task {}", model.task());
+        return Err(Failure::Usage(format!("--max-words: {what}")));
+    }
     let other = args.compare.as_deref().map(Saved::load).transpose()?;
     check_comparable(args, &model, other.as_ref())?;
     match &model {
@@ -63,7 +70,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         Saved::Parser(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Parser(m) = other { Some(m) } else { None });
-            report(args, model, other, |model| parsing::evaluate::judged(model, Input::open(&args.input)?, &pool))
+            report(args, model, other, |model| {
+                parsing::evaluate::judged(model, Input::open(&args.input)?, args.max_words, &pool)
+            })
         }
     }
 }

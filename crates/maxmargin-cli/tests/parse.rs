@@ -77,6 +77,8 @@ fn a_treebank_is_learned() {
     for word in ["bracket F1", "exact match", "crossing", "mean loss", "at most 10", "fallbacks"] {
         assert!(text.contains(word), "{word} in\n{text}");
     }
+    let short = folder.run("evaluate t.mm test.mrg --max-words 8 --json").json();
+    assert_eq!(short["examples"].as_u64(), Some(17));
     // On what it was trained on it does better.
     let seen = folder.run("evaluate t.mm train.mrg --json").json();
     assert!(number(&seen, "bracket_f1") > 0.9, "{seen}");

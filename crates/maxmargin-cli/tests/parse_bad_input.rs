@@ -100,6 +100,8 @@ fn models_and_files_of_other_tasks_are_told_apart() {
         .bad(2, &["--margins: belongs to models of tags; this one is of the task parse"]);
     folder.run("predict m.mm good.mrg --forced").bad(2, &["--forced: "]);
     folder.run("predict b.mm b.dat --max-span 3").bad(2, &["--max-span: belongs to models of trees"]);
+    folder.run("evaluate b.mm b.dat --max-words 3").bad(2, &["--max-words: belongs to models of trees"]);
+    folder.run("evaluate m.mm good.mrg --max-words 1").bad(1, &["good.mrg: every sentence has more than 1 words"]);
     folder.run("predict b.mm b.dat --n-best 3").bad(2, &["--n-best: belongs to models of tags and trees"]);
     folder.write("cut.mm", &folder.read("m.mm")[..1000]);
     folder.run("predict cut.mm good.mrg").bad(1, &["cut.mm: "]);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{check_memory, parse};
 use crate::compare::{Judged, Shown};
-use crate::failure::{Result, note};
+use crate::failure::{Failure, Result, note};
 use crate::text::{count, counted, fields, number, table};
 
 /// The JSON object.
@@ -50,13 +50,19 @@ struct Counted {
 }
 
 /// The figures of a parser. A sentence is right where all of its brackets are.
-pub(crate) fn judged(model: &Parser, input: Input<'_>, pool: &Pool) -> Result<Judged<Figures>> {
+pub(crate) fn judged(model: &Parser, input: Input<'_>, max_words: Option<u32>, pool: &Pool) -> Result<Judged<Figures>> {
     let name = input.name().to_owned();
-    let bank = trees::read(input, model.strip)?;
+    let mut bank = trees::read(input, model.strip)?;
+    if let Some(most) = max_words {
+        bank.trees.retain(|tree| tree.words().len() <= most as usize);
+        if bank.trees.is_empty() {
+            return Err(Failure::Data(format!("{name}: every sentence has more than {most} words; raise --max-words")));
+        }
+    }
     let (task, reading) = (model.task()?, model.reading());
     if let Some(longest) = bank.trees.iter().max_by_key(|tree| tree.words().len()) {
         let place = format!("{name}:{}", longest.line);
-        let way_out = "take fewer --threads, or a model that was trained with --max-span";
+        let way_out = "leave out long sentences with --max-words, or take fewer --threads";
         if let Some(what) = check_memory(&task, &place, longest.words().len(), pool.threads(), way_out)? {
             note(&what);
         }
