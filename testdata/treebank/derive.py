@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Check english.mrg and derive english.train.pos and english.test.pos from it.
+"""Check english.mrg and derive its parts for training and testing from it.
 
 Usage: derive.py [--check | --stats]
 
-Without an option the trees are checked and the two files are written: one
-`WORD<TAB>TAG` line a token, an empty line between sentences; every 8th
-sentence is test, the others train. `--check` writes nothing and exits 1 if
+Without an option the trees are checked and four files are written: the trees
+themselves, english.train.mrg and english.test.mrg, and english.train.pos and
+english.test.pos, one `WORD<TAB>TAG` line a token, an empty line between
+sentences. Every 8th sentence is test, the others train. `--check` writes nothing and exits 1 if
 the files are not what english.mrg gives. `--stats` writes nothing and prints
 counts. An error in the trees is reported as file:line and exits 1.
 """
@@ -85,7 +86,7 @@ def tokens(node, top=True):
 
 
 def read():
-    """Return the sentences of english.mrg; print the errors and exit if any."""
+    """Return english.mrg's lines and their sentences; print the errors and exit if any."""
     sentences, seen, errors = [], {}, []
     lines = SOURCE.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
@@ -100,7 +101,12 @@ def read():
             errors.append(f"{SOURCE.name}:{number}: {error}")
     if errors:
         sys.exit("\n".join(errors))
-    return sentences
+    return lines, sentences
+
+
+def parts(things):
+    """Split a list: what is trained on, and what is tested with."""
+    return [x for i, x in enumerate(things, 1) if i % TEST_EVERY], things[TEST_EVERY - 1 :: TEST_EVERY]
 
 
 def stats(train, test):
@@ -121,13 +127,15 @@ def stats(train, test):
 def main(arguments):
     if arguments not in ([], ["--check"], ["--stats"]):
         sys.exit("usage: derive.py [--check | --stats]")
-    sentences = read()
-    test = sentences[TEST_EVERY - 1 :: TEST_EVERY]
-    train = [s for i, s in enumerate(sentences, 1) if i % TEST_EVERY]
+    lines, sentences = read()
+    train, test = parts(sentences)
     if arguments == ["--stats"]:
         return stats(train, test)
-    for name, part in (("english.train.pos", train), ("english.test.pos", test)):
-        text = "\n".join("".join(f"{w}\t{t}\n" for w, t in s) for s in part)
+    texts = {}
+    for name, trees, tagged in zip(("train", "test"), parts(lines), (train, test)):
+        texts[f"english.{name}.mrg"] = "".join(f"{tree}\n" for tree in trees)
+        texts[f"english.{name}.pos"] = "\n".join("".join(f"{w}\t{t}\n" for w, t in s) for s in tagged)
+    for name, text in texts.items():
         path = HERE / name
         if not arguments:
             path.write_text(text, encoding="utf-8", newline="\n")

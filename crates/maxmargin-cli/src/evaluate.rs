@@ -6,26 +6,31 @@ use maxmargin::data::input::Input;
 use maxmargin::data::labels::Lookup;
 use maxmargin::data::svmlight::{LabelRule, Stream};
 use maxmargin::metrics::{ClassFigures, Evaluation, Evaluator};
-use maxmargin::model::Saved;
+use maxmargin::model::{Model, Saved, TaskKind};
 use maxmargin::parallel::Pool;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::failure::{Result, print, print_json};
+use crate::compare::{Judged, Shown, report};
+use crate::failure::{Failure, Result};
 use crate::options::threads;
 use crate::predict::{Strangers, over_rows};
-use crate::tagging;
 use crate::text::{count, counted, fields, number, table};
+use crate::{parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A model that `maxmargin train` saved
-    model: PathBuf,
+    pub(crate) model: PathBuf,
     /// Labelled examples, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "LABELLED_FILE")]
-    input: PathBuf,
+    pub(crate) input: PathBuf,
+    /// Another model of the same task, to be compared on the same examples: figures side by side, and McNemar's test of
+    /// whether the difference in examples (tag, parse: sentences) that are wholly right may be chance
+    #[arg(long, value_name = "MODEL2")]
+    pub(crate) compare: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
@@ -39,28 +44,89 @@ const SHOWN: usize = 20;
 const SHOWN_IN_JSON: usize = 100;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.compare.is_some() && args.input.as_os_str() == "-" {
+        let what = "each model reads the examples, and standard input can be read once only; give a file";
+        return Err(Failure::Usage(format!("--compare: {what}")));
+    }
     let pool = Pool::new(args.threads.unwrap_or(0))?;
-    let model = match Saved::load(&args.model)? {
-        Saved::Classifier(model) => model,
-        Saved::Tagger(model) => return tagging::evaluate::run(&model, Input::open(&args.input)?, args.json, &pool),
-    };
-    let mut stream = Stream::new(Input::open(&args.input)?, LabelRule::Required);
+    let model = Saved::load(&args.model)?;
+    let other = args.compare.as_deref().map(Saved::load).transpose()?;
+    check_comparable(args, &model, other.as_ref())?;
+    match &model {
+        Saved::Classifier(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Classifier(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| classified(model, Input::open(&args.input)?, &pool))
+        }
+        Saved::Tagger(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Tagger(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| tagging::evaluate::judged(model, Input::open(&args.input)?, &pool))
+        }
+        Saved::Parser(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Parser(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| parsing::evaluate::judged(model, Input::open(&args.input)?, &pool))
+        }
+    }
+}
+
+/// Two models are compared where they answer the same question.
+fn check_comparable(args: &Args, model: &Saved, other: Option<&Saved>) -> Result<()> {
+    let (Some(other), Some(path)) = (other, args.compare.as_deref()) else { return Ok(()) };
+    let refuse = |what: String| Err(Failure::Data(format!("{}: {what}", path.display())));
+    let (theirs, ours) = (other.task(), model.task());
+    if theirs != ours {
+        return refuse(format!("a model of the task {theirs}; {} is one of the task {ours}", args.model.display()));
+    }
+    match (model, other) {
+        (Saved::Classifier(a), Saved::Classifier(b)) if ours == TaskKind::Binary && a.labels != b.labels => {
+            let [theirs, ours] = [&b.labels, &a.labels].map(|labels| labels.join(" and "));
+            refuse(format!("it decides between {theirs}, {} between {ours}", args.model.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The figures of a classifier.
+fn classified(model: &Model, input: Input<'_>, pool: &Pool) -> Result<Judged<Classified>> {
+    let mut stream = Stream::new(input, LabelRule::Required);
     let lookup = Lookup::new(&model.labels);
-    let mut evaluator = Evaluator::new(&model)?;
+    let mut evaluator = Evaluator::new(model)?;
     let mut strangers = Strangers::default();
+    let mut right = Vec::new();
     while let Some(batch) = stream.next_batch(BATCH)? {
-        strangers.look(&model, &batch);
+        strangers.look(model, &batch);
         let classes: Vec<Option<u32>> = batch.labels.names.iter().map(|name| lookup.class(name)).collect();
-        let predicted = over_rows(&model, &batch, &pool, |found: &mut Vec<u32>, predictor, scores, i| {
+        let predicted = over_rows(model, &batch, pool, |found: &mut Vec<u32>, predictor, scores, i| {
             found.push(predictor.predict(batch.matrix.row(i), scores));
         });
         for (&id, prediction) in batch.labels.ids.iter().zip(predicted.into_iter().flatten()) {
-            evaluator.add(classes[id as usize], prediction);
+            let truth = classes[id as usize];
+            evaluator.add(truth, prediction);
+            right.push(truth == Some(prediction));
         }
     }
-    strangers.tell(&model);
-    let evaluation = evaluator.finish();
-    if args.json { print_json(&Figures::of(&evaluation)) } else { print(&in_words(&evaluation)) }
+    strangers.tell(model);
+    Ok(Judged { figures: Classified(evaluator.finish()), right })
+}
+
+struct Classified(Evaluation);
+
+impl Serialize for Classified {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Figures::of(&self.0).serialize(serializer)
+    }
+}
+
+impl Shown for Classified {
+    const UNIT: &'static str = "example";
+
+    fn in_words(&self) -> String {
+        in_words(&self.0)
+    }
+
+    fn main(&self) -> Vec<(&'static str, String)> {
+        let Evaluation { accuracy, mean_loss, .. } = self.0;
+        vec![("accuracy", format!("{:.2} %", 100.0 * accuracy)), ("mean loss", number(mean_loss))]
+    }
 }
 
 /// The JSON object.

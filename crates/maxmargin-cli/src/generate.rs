@@ -4,7 +4,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 use maxmargin::data::output::Output;
-use maxmargin::data::synthetic::{self, Sizes, TagSizes};
+use maxmargin::data::synthetic::{self, ParseSizes, Sizes, TagSizes};
 
 use crate::failure::{Failure, Result};
 use crate::options::Task;
@@ -29,18 +29,24 @@ pub(crate) struct Args {
     /// Features that are not zero in each example [default: all]
     #[arg(long, value_name = "N")]
     nonzeros: Option<u32>,
-    /// Number of tags (tag) [default: 12]
+    /// Number of tags (tag, parse) [default: 12, 20]
     #[arg(long, value_name = "K")]
     tags: Option<u32>,
-    /// Number of words of each tag (tag) [default: 2000]
+    /// Number of words of each tag (tag, parse) [default: 2000, 50]
     #[arg(long, value_name = "N")]
     words: Option<u32>,
-    /// Mean number of tokens of a sentence (tag) [default: 15]
+    /// Mean number of tokens of a sentence (tag), most words of one (parse) [default: 15]
     #[arg(long, value_name = "N")]
     length: Option<u32>,
-    /// Probability that a label is wrong
-    #[arg(long, value_name = "P", default_value_t = Sizes::default().noise, allow_negative_numbers = true)]
-    noise: f64,
+    /// Number of rules of the hidden grammar (parse) [default: 200]
+    #[arg(long, value_name = "N")]
+    rules: Option<u32>,
+    /// Number of labels of phrases (parse) [default: 8]
+    #[arg(long, value_name = "N")]
+    phrases: Option<u32>,
+    /// Probability that a label is wrong (all but parse) [default: 0]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    noise: Option<f64>,
     /// Where to write the data, as plain text [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -50,20 +56,24 @@ const EXAMPLES: &str = "\
 Examples:
   maxmargin generate binary --examples 1000 --seed 1 --noise 0.05 -o train.dat
   maxmargin generate multiclass --examples 100000 --features 5000 --nonzeros 50 --classes 20 | gzip > big.dat.gz
-  maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt";
+  maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt
+  maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.classes.is_some() && args.task == Task::Binary {
         return Err(Failure::Usage("--classes: belongs to the task multiclass; binary has two".to_owned()));
     }
-    let is_tag = args.task == Task::Tag;
+    let (is_parse, is_text) = (args.task == Task::Parse, matches!(args.task, Task::Tag | Task::Parse));
     let foreign = [
-        (is_tag && args.features.is_some(), "--features: belongs to the tasks binary and multiclass"),
-        (is_tag && args.classes.is_some(), "--classes: belongs to the task multiclass; take --tags"),
-        (is_tag && args.nonzeros.is_some(), "--nonzeros: belongs to the tasks binary and multiclass"),
-        (!is_tag && args.tags.is_some(), "--tags: belongs to the task tag"),
-        (!is_tag && args.words.is_some(), "--words: belongs to the task tag"),
-        (!is_tag && args.length.is_some(), "--length: belongs to the task tag"),
+        (is_text && args.features.is_some(), "--features: belongs to the tasks binary and multiclass"),
+        (is_text && args.classes.is_some(), "--classes: belongs to the task multiclass; take --tags"),
+        (is_text && args.nonzeros.is_some(), "--nonzeros: belongs to the tasks binary and multiclass"),
+        (!is_text && args.tags.is_some(), "--tags: belongs to the tasks tag and parse"),
+        (!is_text && args.words.is_some(), "--words: belongs to the tasks tag and parse"),
+        (!is_text && args.length.is_some(), "--length: belongs to the tasks tag and parse"),
+        (!is_parse && args.rules.is_some(), "--rules: belongs to the task parse"),
+        (!is_parse && args.phrases.is_some(), "--phrases: belongs to the task parse"),
+        (is_parse && args.noise.is_some(), "--noise: generated trees have none"),
     ];
     if let Some((_, what)) = foreign.iter().find(|rule| rule.0) {
         return Err(Failure::Usage((*what).to_owned()));
@@ -89,9 +99,21 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             tags: args.tags.unwrap_or(default.tags),
             words: args.words.unwrap_or(default.words),
             length: args.length.unwrap_or(default.length),
-            noise: args.noise,
+            noise: args.noise.unwrap_or(default.noise),
         };
         return Ok(synthetic::tag(&sizes, args.seed, out, name)?);
+    }
+    if args.task == Task::Parse {
+        let default = ParseSizes::default();
+        let sizes = ParseSizes {
+            examples: args.examples,
+            rules: args.rules.unwrap_or(default.rules),
+            tags: args.tags.unwrap_or(default.tags),
+            phrases: args.phrases.unwrap_or(default.phrases),
+            length: args.length.unwrap_or(default.length),
+            words: args.words.unwrap_or(default.words),
+        };
+        return Ok(synthetic::parse(&sizes, args.seed, out, name)?);
     }
     let features = args.features.unwrap_or(Sizes::default().features);
     let sizes = Sizes {
@@ -99,7 +121,7 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
         features,
         classes: args.classes.unwrap_or(Sizes::default().classes),
         nonzeros: args.nonzeros.unwrap_or(features),
-        noise: args.noise,
+        noise: args.noise.unwrap_or(Sizes::default().noise),
     };
     let write = if args.task == Task::Binary { synthetic::binary } else { synthetic::multiclass };
     Ok(write(&sizes, args.seed, out, name)?)

@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::failure::{Result, print, print_json};
 use crate::summary::{Described, passes};
-use crate::tagging;
 use crate::text::{counted, fields, number, table};
+use crate::{parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A model that `maxmargin train` saved
     model: PathBuf,
-    /// Features to show for each class, those with the largest weights in absolute value
+    /// Features to show for each class or tag, rules of a grammar: those with the largest weights in absolute value
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Print one JSON object
@@ -27,6 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     match Saved::load(&args.model)? {
         Saved::Tagger(model) => tagging::inspect::run(&model, args.top, args.json),
+        Saved::Parser(model) => parsing::inspect::run(&model, args.top, args.json),
         Saved::Classifier(model) if args.json => print_json(&Contents::of(&model, args.top)),
         Saved::Classifier(model) => print(&in_words(&model, args.top)),
     }

@@ -1,6 +1,7 @@
 //! The program `maxmargin`: parses, calls the library and prints.
 
 mod checkpoint;
+mod compare;
 mod dataset;
 mod evaluate;
 mod failure;
@@ -11,6 +12,7 @@ mod interrupt;
 mod log;
 mod memory;
 mod options;
+mod parsing;
 mod paths;
 mod predict;
 mod progress;
@@ -30,7 +32,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::checkpoint::Identity;
 
-/// Large-margin classifiers and taggers, trained to a proven optimum.
+/// Large-margin classifiers, taggers and parsers, trained to a proven optimum.
 #[derive(Debug, Parser)]
 #[command(name = "maxmargin", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -45,17 +47,18 @@ Examples:
   maxmargin evaluate model.mm train.dat
   maxmargin predict model.mm new.dat -o labels.txt
   maxmargin train tag sentences.txt -m tagger.mm
+  maxmargin train parse treebank.mrg -m parser.mm
 
-Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, or for tags columns of words and tags;
-plain, .gz or .zst.";
+Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, for tags columns of words and tags, for trees
+brackets as in the Penn Treebank; plain, .gz or .zst.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train a model on a labelled file
     Train(Box<train::Args>),
-    /// Write the label of every example
+    /// Write the label of every example, the tags or the tree of every sentence
     Predict(predict::Args),
-    /// Compare a model's predictions with the labels of a file
+    /// Compare a model's predictions with the labels of a file, or with those of another model
     Evaluate(evaluate::Args),
     /// Show what a model is and what it has learned
     Inspect(inspect::Args),

@@ -15,6 +15,8 @@ pub(crate) enum Task {
     Multiclass,
     /// Tags for the tokens of sentences
     Tag,
+    /// Trees for sentences, by a grammar that is read off bracketed trees
+    Parse,
 }
 
 impl From<Task> for TaskKind {
@@ -23,6 +25,7 @@ impl From<Task> for TaskKind {
             Task::Binary => Self::Binary,
             Task::Multiclass => Self::Multiclass,
             Task::Tag => Self::Tag,
+            Task::Parse => Self::Parse,
         }
     }
 }
@@ -47,7 +50,7 @@ pub(crate) enum SolverName {
     Perceptron,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
-    /// Maximum likelihood, the generative model of the same shape: a baseline (tag)
+    /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse)
     Mle,
 }
 
@@ -90,10 +93,12 @@ impl From<Penalty> for problem::Penalty {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossName {
-    /// Every error costs 1; tag: a sentence with any error
+    /// Every error costs 1; tag, parse: a sentence with any error
     ZeroOne,
-    /// Every wrong token costs 1, or what --tag-cost says (tag)
+    /// Every wrong token costs 1, or what --tag-cost says (tag); every wrong or missing bracket costs 1 (parse)
     Hamming,
+    /// 1 - F1 of the brackets of a tree (parse)
+    F1,
     /// Difference of the labels, which are numbers (multiclass)
     Absolute,
     /// Square of that difference (multiclass)
@@ -154,7 +159,7 @@ pub(crate) struct ProblemOptions {
     /// Where the loss enters the margin constraints [default: margin]
     #[arg(long, value_name = "R")]
     pub(crate) rescaling: Option<Rescaling>,
-    /// What an error costs [default: zero-one; tag: hamming]
+    /// What an error costs [default: zero-one; tag, parse: hamming]
     #[arg(long, value_name = "L")]
     pub(crate) loss: Option<LossName>,
     /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the
@@ -206,7 +211,8 @@ pub(crate) struct TagOptions {
     /// Features of the columns, in CRF++'s template language [default: a built-in set]
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
-    /// Leave out features that fewer tokens than this have [default: 1]
+    /// Leave out features that fewer tokens than this have (tag), rules that fewer than so many nodes of the trees have
+    /// (parse) [default: 1]
     #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) min_count: Option<u32>,
     /// On how many tags before it a tag depends, 1 or 2 [default: 1]
@@ -223,6 +229,75 @@ pub(crate) struct TagOptions {
     pub(crate) tag_cost: Vec<(String, f64)>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TerminalsName {
+    /// Tags, which the input has: words do not matter
+    Tags,
+    /// Words; those that are rare or new count by their class, such as capitals, digits and endings
+    Words,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FeaturesName {
+    /// One a rule of the grammar
+    Rules,
+    /// Also the length of each phrase, and the first, last and neighbouring terminals
+    Spans,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BinariseName {
+    /// From left to right
+    Right,
+    /// From the head of a phrase outward
+    Head,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Parsing")]
+pub(crate) struct ParseOptions {
+    /// What sentences are made of [default: tags]
+    #[arg(long, value_name = "T")]
+    pub(crate) terminals: Option<TerminalsName>,
+    /// What of a tree is weighed [default: rules]
+    #[arg(long, value_name = "F")]
+    pub(crate) features: Option<FeaturesName>,
+    /// Tell phrases with the same label apart by the label above them
+    #[arg(long)]
+    pub(crate) parent_annotation: bool,
+    /// How a rule with many children becomes rules with two [default: right]
+    #[arg(long, value_name = "B")]
+    pub(crate) binarise: Option<BinariseName>,
+    /// The next child of such a rule depends on so many before it, and rules that were never seen become possible
+    /// [default: on all, so that there are just the rules that were seen]
+    #[arg(long, value_name = "N", value_parser = markov, allow_negative_numbers = true)]
+    pub(crate) markov: Option<usize>,
+    /// Keep empty elements (tagged -NONE-) in the trees [default: they are taken out]
+    #[arg(long)]
+    pub(crate) keep_empty: bool,
+    /// Keep functions and numbers behind labels, as in NP-SBJ-1 [default: they are taken off]
+    #[arg(long)]
+    pub(crate) keep_functions: bool,
+    /// Leave sentences with more words out of training and of --heldout [default: none]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) max_words: Option<u32>,
+    /// Where --min-count or --max-span leave no way to a tree, learn the nearest one that there is [default: such trees
+    /// are told and left out]
+    #[arg(long)]
+    pub(crate) fallback: bool,
+    /// Only phrases of at most so many words, but for those at the beginning or the end of a sentence: less memory and
+    /// time, and some trees become impossible [default: all]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) max_span: Option<u32>,
+    /// Where the loss does not add up over brackets (--loss f1, --rescaling slack, --penalty quadratic): the worst tree of
+    /// sentences of at most so many words is found exactly, that of longer ones searched for [default: 40]
+    #[arg(long, value_name = "N")]
+    pub(crate) exact_words: Option<u32>,
+    /// With --terminals words: words that are seen fewer times count by their class [default: 2]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) rare_below: Option<u32>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Solver")]
 pub(crate) struct SolverOptions {
@@ -233,7 +308,7 @@ pub(crate) struct SolverOptions {
     #[arg(long, value_name = "P", value_parser = at_least_one)]
     pub(crate) groups: Option<usize>,
     /// Outputs kept per example to build cuts from, or `off` (one-slack, group-slack) [default: off for classes, whose
-    /// oracle is as fast as a cache; 10 for tags]
+    /// oracle is as fast as a cache; 10 for tags and trees]
     #[arg(long, value_name = "F", value_parser = cache)]
     pub(crate) cache: Option<u16>,
     /// Search between the best point and the QP's (one-slack, group-slack) [default: on]
@@ -254,7 +329,7 @@ pub(crate) struct SolverOptions {
     /// Seed of whatever a solver draws at random; the same seed gives the same model [default: 0]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Start from the weights of this model, which must have the same labels
+    /// Start from the weights of this model, which must have the same labels (parse: rules in common)
     #[arg(long, value_name = "MODEL")]
     pub(crate) warm_start: Option<PathBuf>,
 }
@@ -263,7 +338,7 @@ pub(crate) struct SolverOptions {
 #[command(next_help_heading = "Stopping")]
 pub(crate) struct StoppingOptions {
     /// Stop when the duality gap is at most C*E (--penalty hard: E times the objective) [default: 0.01 times the
-    /// largest loss; tag: the mean of the sentences' largest losses]
+    /// largest loss; tag, parse: the mean of the sentences' largest losses]
     #[arg(short, long, value_name = "E", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) epsilon: Option<f64>,
     /// Stop when the gap is at most R times the objective, instead
@@ -357,8 +432,14 @@ fn given_ladder(text: &str) -> Result<Ladder, String> {
     }
 }
 
-fn count_from_one(text: &str) -> Result<u32, String> {
+/// A number that is at least one.
+pub(crate) fn count_from_one(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1".to_owned())
+}
+
+fn markov(text: &str) -> Result<usize, String> {
+    const MOST: usize = 100;
+    text.parse().ok().filter(|n| *n <= MOST).ok_or_else(|| format!("must be a whole number from 0 to {MOST}"))
 }
 
 fn tag_cost(text: &str) -> Result<(String, f64), String> {

@@ -12,9 +12,9 @@ use maxmargin::model::{Model, Predictor, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
 
 use crate::failure::{Failure, Result, note};
-use crate::options::threads;
+use crate::options::{count_from_one, threads};
 use crate::text::{count, counted};
-use crate::{paths, tagging};
+use crate::{parsing, paths, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -24,14 +24,14 @@ pub(crate) struct Args {
     /// Examples, with or without labels, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "INPUT_FILE")]
     input: PathBuf,
-    /// Where to write the labels, one a line; for columns the lines with their tags [default: standard output]
+    /// Where to write the labels or trees, one a line; for columns the lines with their tags [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for tags the
-    /// score of a sentence in a line before it
+    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for tags and
+    /// trees the score of a sentence in a line before it
     #[arg(long)]
     pub(crate) scores: bool,
-    /// The N best sequences of tags of each sentence, at most 10000 (tag)
+    /// The N best sequences of tags or trees of each sentence, at most 10000 (tag, parse)
     #[arg(long, value_name = "N", value_parser = n_best)]
     pub(crate) n_best: Option<usize>,
     /// Write after each tag by how much the best sequence without it scores less: how sure it is (tag)
@@ -40,6 +40,10 @@ pub(crate) struct Args {
     /// Take the tags that the input has as given, and find the missing ones: `?`, or none (tag)
     #[arg(long)]
     pub(crate) forced: bool,
+    /// Only phrases of at most so many words, but for those at the beginning or the end of a sentence: less memory and
+    /// time for long sentences (parse) [default: as in training]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
+    pub(crate) max_span: Option<u32>,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
@@ -55,7 +59,8 @@ const EXAMPLES: &str = "\
 Examples:
   maxmargin predict model.mm test.dat -o labels.txt
   zcat big.dat.gz | maxmargin predict model.mm - --scores | head
-  maxmargin predict pos.mm new.txt --margins -o tagged.txt";
+  maxmargin predict pos.mm new.txt --margins -o tagged.txt
+  echo 'the/DT old/JJ man/NN sleeps/VBZ ./.' | maxmargin predict trees.mm - --n-best 3";
 
 /// Examples that are held at a time.
 const BATCH: usize = 8192;
@@ -68,15 +73,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let model = Saved::load(&args.model)?;
     let input = Input::open(&args.input)?;
     let pool = Pool::new(args.threads.unwrap_or(0))?;
-    if let Saved::Classifier(model) = &model {
-        let tags_only = [(args.n_best.is_some(), "--n-best"), (args.margins, "--margins"), (args.forced, "--forced")];
-        if let Some((_, option)) = tags_only.iter().find(|(is_given, _)| *is_given) {
-            return Err(Failure::Usage(format!("{option}: belongs to models of tags; this one is {}", model.task)));
-        }
-    }
+    check_options(args, model.task())?;
     let write = |out: &mut dyn Write, name: &Path| match &model {
         Saved::Classifier(model) => write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name),
         Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
+        Saved::Parser(model) => parsing::predict::write_all(args, model, input, &pool, out, name),
     };
     match &args.output {
         Some(path) => {
@@ -87,6 +88,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => write(&mut io::stdout().lock(), Path::new("standard output"))?,
     }
     Ok(())
+}
+
+/// Refuses options of other tasks.
+fn check_options(args: &Args, task: TaskKind) -> Result<()> {
+    let (is_tag, is_parse) = (task == TaskKind::Tag, task == TaskKind::Parse);
+    let rules = [
+        (args.n_best.is_some() && !is_tag && !is_parse, "--n-best", "tags and trees"),
+        (args.margins && !is_tag, "--margins", "tags"),
+        (args.forced && !is_tag, "--forced", "tags"),
+        (args.max_span.is_some() && !is_parse, "--max-span", "trees"),
+    ];
+    match rules.iter().find(|rule| rule.0) {
+        Some((_, option, models)) => {
+            Err(Failure::Usage(format!("{option}: belongs to models of {models}; this one is of the task {task}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn write_all(
@@ -122,7 +140,7 @@ fn push_scores(model: &Model, scores: &[f64], text: &mut String) {
     const IN_MEMORY: &str = "strings take all text";
     match model.task {
         TaskKind::Binary => write!(text, "\t{}", scores[1] - scores[0]).expect(IN_MEMORY),
-        TaskKind::Multiclass | TaskKind::Tag => {
+        TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
             for (k, (label, score)) in model.labels.iter().zip(scores).enumerate() {
                 let gap = if k == 0 { '\t' } else { ' ' };
                 write!(text, "{gap}{label}:{score}").expect(IN_MEMORY);

@@ -3,7 +3,9 @@
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Result};
-use crate::options::{ClassWeight, FormatName, LossName, Penalty, Rescaling, SolverName, Task, UpdateName};
+use crate::options::{
+    ClassWeight, FeaturesName, FormatName, LossName, Penalty, Rescaling, SolverName, Task, TerminalsName, UpdateName,
+};
 use crate::train::Args;
 
 /// Whether it applies, the option, and why it is refused.
@@ -16,31 +18,100 @@ fn refuse(rules: &[Rule], hint: &str) -> Result<()> {
     }
 }
 
-/// Refuses options of tags elsewhere, and others of tags.
-fn check_tags(args: &Args) -> Result<()> {
-    let (problem, is_hard) = (&args.problem, args.problem.penalty == Some(Penalty::Hard));
-    let (tag, is_tag) = (&args.tag, args.task == Task::Tag);
+/// Refuses options of classes elsewhere.
+fn check_classes(args: &Args) -> Result<()> {
+    let problem = &args.problem;
+    let (is_structured, is_tag) = (matches!(args.task, Task::Tag | Task::Parse), args.task == Task::Tag);
     let of_classes = "belongs to the tasks binary and multiclass";
-    let of_tags = "belongs to the task tag";
-    let is_columns = tag.format.is_none_or(|format| format == FormatName::Columns);
     let rules = [
-        (is_tag && problem.positive.is_some(), "--positive", "belongs to the task binary"),
-        (is_tag && problem.bias.is_some(), "--bias", of_classes),
+        (is_structured && problem.positive.is_some(), "--positive", "belongs to the task binary"),
+        (is_structured && problem.bias.is_some(), "--bias", of_classes),
         (
             is_tag && !problem.class_weight.is_empty(),
             "--class-weight",
             "belongs to the tasks binary and multiclass; take --tag-cost",
         ),
+        (is_structured && !problem.class_weight.is_empty(), "--class-weight", of_classes),
         (is_tag && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the task multiclass; take --tag-cost"),
+        (is_structured && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the task multiclass"),
+        (
+            !is_structured && problem.loss == Some(LossName::Hamming),
+            "--loss",
+            "hamming belongs to the tasks tag and parse",
+        ),
+        (!is_structured && args.tag.min_count.is_some(), "--min-count", "belongs to the tasks tag and parse"),
+        (
+            !is_structured && args.solver.solver == Some(SolverName::Mle),
+            "--solver",
+            "mle needs a generative model, which the tasks tag and parse have",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
+/// Refuses options of trees elsewhere, and those that have no effect with others.
+fn check_trees(args: &Args) -> Result<()> {
+    let (parse, loss, is_parse) = (&args.parse, args.problem.loss, args.task == Task::Parse);
+    let of_trees = "belongs to the task parse";
+    let are_words = parse.terminals == Some(TerminalsName::Words);
+    let adds_up = loss == Some(LossName::ZeroOne)
+        || loss != Some(LossName::F1)
+            && args.problem.rescaling != Some(Rescaling::Slack)
+            && args.problem.penalty != Some(Penalty::Quadratic);
+    let leaves_out = args.tag.min_count.is_some_and(|n| n > 1) || parse.max_span.is_some();
+    let rules = [
+        (!is_parse && loss == Some(LossName::F1), "--loss", "f1 belongs to the task parse"),
+        (
+            is_parse && matches!(loss, Some(LossName::Absolute | LossName::Squared | LossName::Matrix)),
+            "--loss",
+            "the task parse has the losses hamming, zero-one and f1",
+        ),
+        (!is_parse && parse.terminals.is_some(), "--terminals", of_trees),
+        (!is_parse && parse.features.is_some(), "--features", of_trees),
+        (!is_parse && parse.parent_annotation, "--parent-annotation", of_trees),
+        (!is_parse && parse.binarise.is_some(), "--binarise", of_trees),
+        (!is_parse && parse.markov.is_some(), "--markov", of_trees),
+        (!is_parse && parse.keep_empty, "--keep-empty", of_trees),
+        (!is_parse && parse.keep_functions, "--keep-functions", of_trees),
+        (!is_parse && parse.max_words.is_some(), "--max-words", of_trees),
+        (!is_parse && parse.fallback, "--fallback", of_trees),
+        (!is_parse && parse.max_span.is_some(), "--max-span", of_trees),
+        (!is_parse && parse.exact_words.is_some(), "--exact-words", of_trees),
+        (!is_parse && parse.rare_below.is_some(), "--rare-below", of_trees),
+        (
+            is_parse && parse.exact_words.is_some() && adds_up,
+            "--exact-words",
+            "belongs to --loss f1, and to hamming with --rescaling slack or --penalty quadratic; all else is exact",
+        ),
+        (parse.rare_below.is_some() && !are_words, "--rare-below", "belongs to --terminals words"),
+        (
+            parse.fallback && !leaves_out,
+            "--fallback",
+            "every tree can be derived where neither --min-count nor --max-span leaves something out",
+        ),
+        (
+            parse.features == Some(FeaturesName::Spans) && args.solver.solver == Some(SolverName::Mle),
+            "--features",
+            "mle counts rules; it has no weights for spans",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
+/// Refuses options of tags elsewhere, and those that have no effect with others.
+fn check_tags(args: &Args) -> Result<()> {
+    let (problem, is_hard) = (&args.problem, args.problem.penalty == Some(Penalty::Hard));
+    let (tag, is_tag) = (&args.tag, args.task == Task::Tag);
+    let of_tags = "belongs to the task tag";
+    let is_columns = tag.format.is_none_or(|format| format == FormatName::Columns);
+    let rules = [
         (
             is_tag && problem.loss.is_some_and(|l| !matches!(l, LossName::Hamming | LossName::ZeroOne)),
             "--loss",
             "the task tag has the losses hamming and zero-one",
         ),
-        (!is_tag && problem.loss == Some(LossName::Hamming), "--loss", "hamming belongs to the task tag"),
         (!is_tag && tag.format.is_some(), "--format", of_tags),
         (!is_tag && tag.template.is_some(), "--template", of_tags),
-        (!is_tag && tag.min_count.is_some(), "--min-count", of_tags),
         (!is_tag && tag.order.is_some(), "--order", of_tags),
         (!is_tag && !tag.forbid.is_empty(), "--forbid", of_tags),
         (!is_tag && tag.scheme.is_some(), "--scheme", of_tags),
@@ -66,18 +137,15 @@ fn check_tags(args: &Args) -> Result<()> {
             "--tag-cost",
             "the hard margin with margin rescaling needs a positive cost for every error",
         ),
-        (
-            !is_tag && args.solver.solver == Some(SolverName::Mle),
-            "--solver",
-            "mle needs a generative model, which the task tag has",
-        ),
     ];
     refuse(&rules, "")
 }
 
 /// Refuses options that do not go together.
 pub(crate) fn check(args: &Args) -> Result<()> {
+    check_classes(args)?;
     check_tags(args)?;
+    check_trees(args)?;
     let (problem, validation) = (&args.problem, &args.validation);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
     let is_matrix = problem.loss == Some(LossName::Matrix);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use maxmargin::inference::chain::Order;
-use maxmargin::model::{self, Model, Tagger, TaskKind};
+use maxmargin::model::{self, Model, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::{Certificate, Status};
@@ -53,6 +53,9 @@ pub(crate) struct Summary<'t> {
     path: Option<Vec<Rung>>,
     folds: Option<usize>,
     cv: Option<&'t [Validation]>,
+    /// Examples whose oracle is a search, where the task has such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    searched: Option<u64>,
 }
 
 /// One C of a path.
@@ -134,6 +137,45 @@ impl<'m> Described<'m> {
         }
     }
 
+    pub(crate) fn parser(model: &'m Parser) -> Self {
+        let (grammar, parts) = (&model.grammar, model.grammar.parts());
+        let rules = [
+            (parts.roots.len(), "at the root"),
+            (parts.unary.len(), "unary"),
+            (parts.binary.len(), "binary"),
+            (parts.lexical.len(), "lexical"),
+        ];
+        let rules: Vec<String> =
+            rules.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{} {kind}", count(*n as u64))).collect();
+        let mut phrases: Vec<String> = Vec::new();
+        parts.labels.iter().filter(|label| !label.is_empty()).for_each(|label| {
+            if !phrases.contains(label) {
+                phrases.push(label.clone());
+            }
+        });
+        let terminals = match &model.lexicon {
+            Some(lexicon) => {
+                let classes = lexicon.names().len() as u64 - u64::from(lexicon.words());
+                let words = counted(u64::from(lexicon.words()), "word");
+                format!("{words} and {} of words", counted(classes, "class").replace("classs", "classes"))
+            }
+            None => counted(u64::from(parts.tags), "tag"),
+        };
+        Self {
+            task: TaskKind::Parse,
+            labels: format!("{}: {}", counted(phrases.len() as u64, "phrase"), labels(&phrases)),
+            features: format!(
+                "{} ({}) over {}, terminals: {terminals}",
+                counted(grammar.len() as u64, "rule"),
+                rules.join(", "),
+                counted(parts.symbols.len() as u64, "symbol"),
+            ),
+            dimension: model.weights.len(),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
     /// The lines that summary and inspection share: how training ended.
     pub(crate) fn end(&self) -> [(&'static str, String); 4] {
         let training = self.training;
@@ -194,6 +236,7 @@ impl<'t> Summary<'t> {
             path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
+            searched: (model.task == TaskKind::Parse).then_some(trained.searched as u64),
         }
     }
 
@@ -211,6 +254,7 @@ impl<'t> Summary<'t> {
         ];
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         lines.extend(model.end());
+        lines.extend(self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n))));
         lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
         let times = [self.seconds_reading, self.seconds_training].map(duration);
         lines.push(("time", format!("{} reading, {} training ({shares})", times[0], times[1])));
@@ -226,6 +270,13 @@ impl<'t> Summary<'t> {
         let is_best = self.cv.is_some_and(|cv| cv.len() > 1);
         let how = if is_best { ", the best in cross-validation" } else { "" };
         format!("{} ({} per example){how}", number(c), number(c / self.examples as f64))
+    }
+
+    fn in_search(&self, searched: u64) -> String {
+        let (n, all) = (count(searched), counted(self.examples, "sentence"));
+        format!(
+            "searched, not exact, for {n} of {all}, which are too long (--exact-words): the certificate is an estimate"
+        )
     }
 
     fn heldout(&self, loss: f64, trained: &Trained, args: &Args) -> String {

@@ -22,13 +22,13 @@ use crate::dataset;
 use crate::failure::{Failure, Result};
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, OutputOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
+    self, CheckpointOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
     ValidationOptions,
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};
 use crate::training::{Examples, Trained, Training};
-use crate::{heldout, interrupt, paths, refusals, tagging};
+use crate::{heldout, interrupt, parsing, paths, refusals, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -44,6 +44,8 @@ pub(crate) struct Args {
     pub(crate) problem: ProblemOptions,
     #[command(flatten)]
     pub(crate) tag: TagOptions,
+    #[command(flatten)]
+    pub(crate) parse: ParseOptions,
     #[command(flatten)]
     pub(crate) solver: SolverOptions,
     #[command(flatten)]
@@ -64,6 +66,8 @@ Examples:
   maxmargin train binary big.gz -m big.mm --checkpoint big.state --resume
   maxmargin train tag english.train.pos -m pos.mm --heldout english.test.pos
   maxmargin train tag news.iob -m names.mm --template ner.template --scheme BIO --min-count 2
+  maxmargin train parse english.train.mrg -m trees.mm --parent-annotation --heldout english.test.mrg
+  maxmargin train parse wsj.mrg.gz -m wsj.mm --terminals words --features spans --loss f1 --max-words 20
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
@@ -83,6 +87,7 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     match args.task {
         options::Task::Binary | options::Task::Multiclass => classes(session),
         options::Task::Tag => tagging::train::run(session),
+        options::Task::Parse => parsing::train::run(session),
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Trained {
     /// Why this solver, where the user has named none.
     pub(crate) why: Option<&'static str>,
     pub(crate) solver: &'static str,
+    /// Examples whose oracle searches for the maximum and may miss it.
+    pub(crate) searched: usize,
     pub(crate) kept: Kept,
     /// One for each C.
     pub(crate) steps: Vec<Step>,
@@ -101,6 +103,7 @@ impl Training<'_> {
         let kept = kept.expect("a path has at least one C");
         Ok(Trained {
             solver: solver.name(),
+            searched: problem.searched(),
             why,
             kept,
             steps,

@@ -86,5 +86,5 @@ fn options_of_later_releases_do_not_exist() {
         folder.run(&format!("train binary b.dat -m b.mm {option}")).bad(2, &["unexpected argument"]);
     }
     folder.run("train binary b.dat -m b.mm --solver gdmm").bad(2, &["invalid value 'gdmm'"]);
-    folder.run("train parse b.dat -m b.mm").bad(2, &["invalid value 'parse'"]);
+    folder.run("train align b.dat -m b.mm").bad(2, &["invalid value 'align'"]);
 }

@@ -1,5 +1,6 @@
 //! How good are predictions? Counts first, figures from the counts, so that batches may come in any order.
 
+pub mod mcnemar;
 pub mod parsing;
 pub mod tagging;
 

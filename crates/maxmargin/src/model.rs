@@ -22,9 +22,11 @@ use crate::weights::Weights;
 mod container;
 mod exact;
 mod file;
+mod parser;
 pub mod tagger;
 
 use container::Container;
+pub use parser::Parser;
 pub use tagger::Tagger;
 
 /// The tasks whose models can be kept in a file.
@@ -37,6 +39,8 @@ pub enum TaskKind {
     Multiclass,
     /// Tags for the tokens of a sentence.
     Tag,
+    /// A tree for a sentence.
+    Parse,
 }
 
 impl fmt::Display for TaskKind {
@@ -45,6 +49,7 @@ impl fmt::Display for TaskKind {
             Self::Binary => "binary",
             Self::Multiclass => "multiclass",
             Self::Tag => "tag",
+            Self::Parse => "parse",
         })
     }
 }
@@ -53,10 +58,12 @@ impl FromStr for TaskKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Binary, Self::Multiclass, Self::Tag]
+        [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse]
             .into_iter()
             .find(|kind| kind.to_string() == name)
-            .ok_or_else(|| Error::setting("task", format!("'{name}' is none; there are binary, multiclass and tag")))
+            .ok_or_else(|| {
+                Error::setting("task", format!("'{name}' is none; there are binary, multiclass, tag and parse"))
+            })
     }
 }
 
@@ -140,6 +147,8 @@ pub enum Saved {
     Classifier(Box<Model>),
     /// Of the task tag.
     Tagger(Box<Tagger>),
+    /// Of the task parse.
+    Parser(Box<Parser>),
 }
 
 impl Saved {
@@ -162,15 +171,25 @@ impl Saved {
         }
         match serde_json::from_str::<Kind>(&container.record) {
             Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(|tagger| Self::Tagger(Box::new(tagger))),
+            Ok(Kind { task: TaskKind::Parse }) => parser::model(container).map(|parser| Self::Parser(Box::new(parser))),
             Ok(_) => file::model(container).map(|model| Self::Classifier(Box::new(model))),
             Err(e) => container::damaged(e),
+        }
+    }
+
+    /// The task that the model is for.
+    pub fn task(&self) -> TaskKind {
+        match self {
+            Self::Classifier(model) => model.task,
+            Self::Tagger(_) => TaskKind::Tag,
+            Self::Parser(_) => TaskKind::Parse,
         }
     }
 
     fn classifier(self) -> Result<Model> {
         match self {
             Self::Classifier(model) => Ok(*model),
-            Self::Tagger(_) => Err(Error::model("a model of the task tag, not of classes")),
+            other => Err(Error::model(format!("a model of the task {}, not of classes", other.task()))),
         }
     }
 }
@@ -214,7 +233,7 @@ impl Model {
     pub fn slots(&self) -> usize {
         match self.task {
             TaskKind::Binary => 1,
-            TaskKind::Multiclass | TaskKind::Tag => self.labels.len(),
+            TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => self.labels.len(),
         }
     }
 
@@ -225,7 +244,7 @@ impl Model {
         let count_fits = match self.task {
             TaskKind::Binary => labels == 2,
             TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
-            TaskKind::Tag => false,
+            TaskKind::Tag | TaskKind::Parse => false,
         };
         if !count_fits {
             return fail(format!("{labels} labels for a {} task", self.task));
@@ -346,7 +365,7 @@ impl Predictor<'_> {
                 scores.extend([-0.5 * s, 0.5 * s]);
                 u32::from(s > 0.0)
             }
-            TaskKind::Multiclass | TaskKind::Tag => {
+            TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
                 scores.resize(self.block.width as usize, 0.0);
                 self.slot_scores(x, scores);
                 first_max(scores) as u32

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use maxmargin::data::output::{Output, replace_file};
 use maxmargin::metrics::Evaluator;
-use maxmargin::model::{Loss, Model, Summary, TaskKind};
+use maxmargin::model::{Loss, Model, Saved, Summary, TaskKind};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::{Certificate, Status};
 use maxmargin::sparse::{SparseMatrix, SparseView};
@@ -452,7 +452,7 @@ fn the_corpus_of_the_fuzzer_is_read() {
     let files = names(&folder);
     assert!(files.len() >= 8);
     for name in files {
-        let loaded = Model::load(folder.join(&name));
+        let loaded = Saved::load(folder.join(&name));
         assert_eq!(loaded.is_ok(), name.starts_with("good-"), "{name}: {loaded:?}");
     }
 }

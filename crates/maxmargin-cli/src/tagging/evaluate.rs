@@ -9,7 +9,8 @@ use maxmargin::tasks::tagging::TagScratch;
 use serde::Serialize;
 
 use super::sentences;
-use crate::failure::{Result, print, print_json};
+use crate::compare::{Judged, Shown};
+use crate::failure::Result;
 use crate::text::{count, counted, fields, number, table};
 
 /// Tags with figures of their own in the text, the most frequent ones, and confused pairs.
@@ -18,40 +19,60 @@ const PAIRS: usize = 10;
 
 /// The JSON object.
 #[derive(Serialize)]
-struct Figures<'e> {
+pub(crate) struct Figures {
     #[serde(flatten)]
-    evaluation: &'e Evaluation,
+    evaluation: Evaluation,
     /// Tokens with features that the model does not know.
     unseen_features: u64,
 }
 
-pub(crate) fn run(model: &Tagger, input: Input<'_>, json: bool, pool: &Pool) -> Result<()> {
+impl Shown for Figures {
+    const UNIT: &'static str = "sentence";
+
+    fn in_words(&self) -> String {
+        in_words(&self.evaluation, self.unseen_features)
+    }
+
+    fn main(&self) -> Vec<(&'static str, String)> {
+        let Evaluation { token_accuracy, sequence_accuracy, chunk_f1, mean_loss, .. } = self.evaluation;
+        let mut shown =
+            vec![("token accuracy", percent(token_accuracy)), ("sequence accuracy", percent(sequence_accuracy))];
+        shown.extend(chunk_f1.map(|f1| ("chunk F1", percent(f1))));
+        shown.push(("mean loss", number(mean_loss)));
+        shown
+    }
+}
+
+/// The figures of a tagger. A sentence is right where all of its tags are.
+pub(crate) fn judged(model: &Tagger, input: Input<'_>, pool: &Pool) -> Result<Judged<Figures>> {
     let data = read_with(input, &model.format, &model.vocabulary, pool)?;
     let (predictor, sentences) = (model.predictor()?, sentences(&data));
     let new = || Evaluator::new(&model.vocabulary.tags, &model.loss, model.formulation.loss_scale);
     let parts = pool.map(ranges(data.len(), 16), |range| {
         let (mut evaluator, mut scratch, mut y) = (new(), TagScratch::default(), Vec::new());
+        let mut right = Vec::with_capacity(range.len());
         for s in range {
             let tokens = data.sentence(s);
             predictor.predict(sentences[s], &mut scratch, &mut y);
             evaluator.add(&data.tags[tokens.clone()], &y, |t| data.unseen_tag(tokens.start + t));
+            right.push(data.tags[tokens] == y[..]);
         }
-        evaluator
+        (evaluator, right)
     });
-    let mut evaluator = new();
-    for part in parts {
+    let (mut evaluator, mut all_right) = (new(), Vec::with_capacity(data.len()));
+    for (part, right) in parts {
         evaluator.merge(part);
+        all_right.extend(right);
     }
-    let evaluation = evaluator.finish();
-    let unseen_features = data.unseen.features;
-    if json {
-        return print_json(&Figures { evaluation: &evaluation, unseen_features });
-    }
-    print(&in_words(&evaluation, unseen_features))
+    let figures = Figures { evaluation: evaluator.finish(), unseen_features: data.unseen.features };
+    Ok(Judged { figures, right: all_right })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
 }
 
 fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
-    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let of = |share: f64, all: u64, noun: &str| {
         format!("{} ({} of {})", percent(share), count((share * all as f64).round() as u64), counted(all, noun))
     };

@@ -165,9 +165,7 @@ impl Tagger {
         let path = path.as_ref();
         match Saved::load(path)? {
             Saved::Tagger(tagger) => Ok(*tagger),
-            Saved::Classifier(model) => {
-                Err(at(path, Error::model(format!("a model of the task {}, not of tags", model.task))))
-            }
+            other => Err(at(path, Error::model(format!("a model of the task {}, not of tags", other.task())))),
         }
     }
 

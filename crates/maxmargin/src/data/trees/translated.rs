@@ -23,6 +23,8 @@ pub struct Reading<'g> {
 
 /// The tag of a word that neither the grammar nor the sentence has one for, as in OntoNotes.
 const NO_TAG: &[u8] = b"XX";
+/// The label of a phrase that is none of the grammar's, as in the Penn Treebank.
+const NO_PHRASE: &[u8] = b"X";
 
 impl<'g> Reading<'g> {
     /// For a grammar, and its lexicon where terminals are words.
@@ -70,7 +72,7 @@ impl<'g> Reading<'g> {
 
     /// The tree of some symbols and what they are over, parents before children, left before right, with the words of `of`;
     /// symbols between are skipped. Where terminals are tags, and for a symbol [`UNKNOWN`], the tag is the one that `of` has, or
-    /// `XX` where it has none. Labels are added to `labels` as need be. None where the nodes make no tree of these words.
+    /// `XX` where it has none; over more words than one [`UNKNOWN`] is a phrase `X`. Labels are added to `labels` as need be. None where the nodes make no tree of these words.
     pub fn tree(&self, nodes: &[(u32, Range<usize>)], of: &Tree, labels: &mut Dictionary) -> Option<Tree> {
         let Parts { symbols, labels: own, .. } = self.grammar.parts();
         let given: Vec<u32> = of.tags().collect();
@@ -78,13 +80,14 @@ impl<'g> Reading<'g> {
         // Phrases that are not at their end, and the number of words so far.
         let (mut open, mut words): (Vec<usize>, usize) = (Vec::new(), 0);
         for (symbol, span) in nodes {
-            let is_tag = *symbol == UNKNOWN || self.grammar.tags().contains(symbol);
+            let is_tag = *symbol == UNKNOWN && span.len() == 1 || self.grammar.tags().contains(symbol);
             let label = match *symbol {
                 phrase if phrase < self.grammar.phrases() => labels.intern(own[phrase as usize].as_bytes())?,
                 tag if is_tag && (tag == UNKNOWN || self.lexicon.is_none()) => {
                     let label = *given.get(span.start)?;
                     if labels.name(label).is_empty() { labels.intern(NO_TAG)? } else { label }
                 }
+                UNKNOWN => labels.intern(NO_PHRASE)?,
                 tag if is_tag => labels.intern(symbols[tag as usize].as_bytes())?,
                 between if (between as usize) < symbols.len() => continue,
                 _ => return None,

@@ -12,7 +12,7 @@ use crate::weights::Weights;
 pub struct Decoded {
     /// Minus infinity where the grammar has no tree.
     pub score: f64,
-    /// Among them symbols between, and [`UNKNOWN`] for a tag that the grammar lacks.
+    /// Among them symbols between, and [`UNKNOWN`] for a tag that the grammar lacks, or over many words for a phrase.
     pub nodes: Vec<(u32, Range<usize>)>,
     /// Is it put together from pieces, since the grammar has no tree?
     pub is_fallback: bool,
@@ -97,7 +97,10 @@ impl Parsing {
         let roots = self.grammar.parts().roots.iter().enumerate().filter(|(_, root)| **root < self.grammar.phrases());
         let heaviest = roots.max_by(|a, b| weight(a.0).total_cmp(&weight(b.0)).then(b.0.cmp(&a.0)));
         let mut steps = Vec::new();
-        let mut nodes = vec![(heaviest.map_or(UNKNOWN, |(_, &root)| root), 0..x.len())];
+        // Where only tags are roots, one piece needs none, and many have one that is unknown.
+        let root = heaviest.map(|(_, &root)| root);
+        let root = if pieces.len() > 1 { Some(root.unwrap_or(UNKNOWN)) } else { root };
+        let mut nodes: Vec<_> = root.map(|root| (root, 0..x.len())).into_iter().collect();
         for (span, symbol) in pieces.into_iter().rev() {
             match symbol {
                 None => {

@@ -31,12 +31,14 @@ pub(super) struct Sides {
 }
 
 /// A span feature, as people read it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SpanFeature {
-    /// So many words at least.
-    Length(usize),
+    /// So many words at least, and at most.
+    Length(usize, Option<usize>),
     /// A terminal at a place; None: the end of the sentence, or its beginning.
     Terminal(&'static str, Option<u32>),
+    /// A terminal that the grammar does not know at a place.
+    Unknown(&'static str),
 }
 
 impl Spans {
@@ -118,12 +120,17 @@ impl Spans {
         let classes = LENGTHS.len() as u32 + 1;
         if row < classes {
             let least = row.checked_sub(1).map_or(1, |before| LENGTHS[before as usize] + 1);
-            return Some((SpanFeature::Length(least), phrase));
+            return Some((SpanFeature::Length(least, LENGTHS.get(row as usize).copied()), phrase));
         }
         let each = self.terminals.len() as u32 + 2;
         let (kind, own) = ((row - classes) / each, (row - classes) % each);
         let name = ["first", "last", "before", "after"][kind as usize];
-        Some((SpanFeature::Terminal(name, (own + 2 < each).then_some(self.terminals.start + own)), phrase))
+        let feature = match each - own {
+            1 => SpanFeature::Unknown(name),
+            2 => SpanFeature::Terminal(name, None),
+            _ => SpanFeature::Terminal(name, Some(self.terminals.start + own)),
+        };
+        Some((feature, phrase))
     }
 }
 
