@@ -159,7 +159,7 @@ pub(crate) struct ProblemOptions {
     /// Where the loss enters the margin constraints [default: margin]
     #[arg(long, value_name = "R")]
     pub(crate) rescaling: Option<Rescaling>,
-    /// What an error costs [default: zero-one; tag, parse: hamming]
+    /// What an error costs [default: zero-one; tag: hamming; parse: f1]
     #[arg(long, value_name = "L")]
     pub(crate) loss: Option<LossName>,
     /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the

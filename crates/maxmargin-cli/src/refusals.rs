@@ -55,7 +55,7 @@ fn check_trees(args: &Args) -> Result<()> {
     let of_trees = "belongs to the task parse";
     let are_words = parse.terminals == Some(TerminalsName::Words);
     let adds_up = loss == Some(LossName::ZeroOne)
-        || loss != Some(LossName::F1)
+        || loss == Some(LossName::Hamming)
             && args.problem.rescaling != Some(Rescaling::Slack)
             && args.problem.penalty != Some(Penalty::Quadratic);
     let leaves_out = args.tag.min_count.is_some_and(|n| n > 1) || parse.max_span.is_some();

@@ -121,7 +121,7 @@ fn options_without_effect_are_refused() {
         ("--format columns", "--format: belongs to the task tag"),
         ("--order 2", "--order: "),
         ("--tag-cost a=2", "--tag-cost: "),
-        ("--exact-words 3", "--exact-words: belongs to --loss f1"),
+        ("--exact-words 3 --loss hamming", "--exact-words: belongs to --loss f1"),
         ("--exact-words 3 --loss zero-one --rescaling slack", "--exact-words: "),
         ("--rare-below 3", "--rare-below: belongs to --terminals words"),
         ("--fallback", "--fallback: "),

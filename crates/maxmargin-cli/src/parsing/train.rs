@@ -83,8 +83,8 @@ fn settings(args: &Args) -> ParseSettings {
     ParseSettings {
         loss: match args.problem.loss {
             Some(LossName::ZeroOne) => ParseLoss::ZeroOne,
-            Some(LossName::F1) => ParseLoss::F1,
-            _ => ParseLoss::Hamming,
+            Some(LossName::Hamming) => ParseLoss::Hamming,
+            _ => ParseLoss::F1,
         },
         features: match options.features {
             Some(FeaturesName::Spans) => ParseFeatures::Spans,

@@ -74,11 +74,11 @@ impl Parse {
 #[serde(rename_all = "kebab-case")]
 pub enum ParseLoss {
     /// The number of brackets that only one of the two trees has. It adds up over the nodes of the chart.
-    #[default]
     Hamming,
     /// One. The argmax is the best tree, or the best one but the truth.
     ZeroOne,
-    /// One less the F1 of the brackets. It does not add up: see [`search`].
+    /// One less the F1 of the brackets, which is what parsers are judged by. It does not add up: see `search.rs`.
+    #[default]
     F1,
 }
 
