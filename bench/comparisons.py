@@ -5,6 +5,7 @@ from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from inputs import A9A, COVERTYPE, nonzeros
 from measure import PROGRAM, best, say
+from parsing import parse_accuracy, parse_calls, parse_jfy09, parse_speed, parse_threads
 from solvers import compare_threads, fast_threads, memory, one_slack, tag_memory
 from tagging import tag_ocr, tag_thja04
 
@@ -188,4 +189,9 @@ COMPARISONS = {
     "tag-thja04": tag_thja04,
     "tag-ocr": tag_ocr,
     "tag-memory": tag_memory,
+    "parse-speed": parse_speed,
+    "parse-calls": parse_calls,
+    "parse-threads": parse_threads,
+    "parse-accuracy": parse_accuracy,
+    "parse-jfy09": parse_jfy09,
 }

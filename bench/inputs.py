@@ -19,6 +19,7 @@ EWT_XPOS = "tag/ewt_xpos"
 EWT_UPOS = "tag/ewt_upos"
 SPANISH = "tag/spanish_ner"
 OCR = "tag/ocr"
+CRAFT = "parse/craft"
 
 QUICK_DIVISOR = 16
 GENERATED_EXAMPLES = 400_000
@@ -55,6 +56,11 @@ class Inputs:
         whole = self.unpacked(name)
         divisor *= QUICK_DIVISOR if self.quick else 1
         return whole if divisor == 1 else self.make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
+
+    def joined(self, names, name):
+        """What `plain` gives of several, one after the other, in a file of that name."""
+        parts = [self.plain(part) for part in names]
+        return self.make(name, lambda out: out.writelines(part.read_bytes() for part in parts))
 
     def one_against_rest(self, name, positive):
         """What `plain` gives with labels +1 and -1, for programs that cannot choose a class themselves."""
