@@ -345,7 +345,8 @@ pub(crate) struct StoppingOptions {
     /// Stop when the gap is at most R times the objective, instead
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true, conflicts_with = "epsilon")]
     pub(crate) relative_gap: Option<f64>,
-    /// Stop after that many seconds of training (with a path: at each C) and keep the best model so far
+    /// Stop after that many seconds of training (with a path: at each C) and keep the best model so far; a last look at all
+    /// examples, for its objective and its loss, comes on top
     #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_seconds: Option<f64>,
     /// Stop after that many passes over the data (with a path: at each C) and keep the best model so far

@@ -14,17 +14,34 @@ use crate::{memory, text};
 /// So much memory is taken without a word.
 const UNTOLD: f64 = 1e9;
 
-/// What a sentence of so many words needs in each of some threads: a refusal where that is more than there is, a word where it
-/// is much.
-fn check_memory(task: &Parsing, place: &str, words: usize, threads: usize, way_out: &str) -> Result<Option<String>> {
-    let need = task.bytes(words).map_or(f64::INFINITY, |bytes| bytes as f64 * threads as f64);
-    let amount = if need.is_finite() { text::bytes(need) } else { "more than can be counted".to_owned() };
+/// What the longest of some sentences need, of which each thread has one at a time: a refusal where that is more than there
+/// is, a word where it is much. `sentences`: their numbers of words and lines. Those that are too long for any chart take none.
+fn check_memory(
+    task: &Parsing,
+    name: &str,
+    sentences: impl Iterator<Item = (usize, u64)>,
+    threads: usize,
+    way_out: &str,
+) -> Result<Option<String>> {
+    let mut longest: Vec<(usize, u64)> = sentences.filter(|(words, _)| task.has_room(*words)).collect();
+    longest.sort_by_key(|&(words, line)| (std::cmp::Reverse(words), line));
+    longest.truncate(threads);
+    let Some(&(words, line)) = longest.first() else { return Ok(None) };
+    let need: f64 = longest.iter().filter_map(|(words, _)| task.bytes(*words)).map(|bytes| bytes as f64).sum();
     let symbols = task.grammar().parts().symbols.len();
-    let each = if threads > 1 { format!(", one in each of {threads} threads") } else { String::new() };
-    let what = format!("the chart of a sentence of {words} words with {symbols} symbols takes {amount}{each}");
+    let of = match longest.len() {
+        1 => format!("the chart of a sentence of {words} words"),
+        n => format!("the charts of {n} sentences (one in each thread) of up to {words} words"),
+    };
+    let (place, amount) = (format!("{name}:{line}"), text::bytes(need));
+    let verb = if longest.len() == 1 { "takes" } else { "take" };
+    let what = format!("{of} with {symbols} symbols {verb} {amount}");
     match memory::available() {
         Some(free) if need > 0.75 * free => {
-            Err(Failure::Data(format!("{place}: {what}, and {} are free: {way_out}", text::bytes(free))))
+            let free = text::bytes(free);
+            Err(Failure::Data(format!(
+                "{place}: {what}; of the {free} that are free, three quarters may be taken: {way_out}"
+            )))
         }
         _ => Ok((need > UNTOLD).then(|| format!("{place}: {what}; {way_out}"))),
     }

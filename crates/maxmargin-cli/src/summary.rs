@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use maxmargin::data::trees::{Binarise, Shape};
 use maxmargin::inference::chain::Order;
 use maxmargin::model::{self, Model, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::{Certificate, Status};
+use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
 
 use crate::checkpoint::Saver;
@@ -105,6 +107,22 @@ pub(crate) struct Described<'m> {
     pub(crate) training: &'m model::Summary,
 }
 
+/// What is not the default in how a parser was made.
+fn shape_in_words(model: &Parser) -> String {
+    let Shape { parent_annotation, binarise, markov, min_count, .. } = model.shape;
+    let parts = [
+        (model.settings.features == ParseFeatures::Spans).then(|| "span features".to_owned()),
+        parent_annotation.then(|| "parent annotation".to_owned()),
+        (binarise == Binarise::Head).then(|| "binarised around heads".to_owned()),
+        markov.map(|order| format!("Markov order {order}")),
+        (min_count > 1).then(|| format!("rules seen {min_count} times and more")),
+        model.settings.max_span.map(|words| format!("spans of at most {words} words")),
+        (!model.strip.empty).then(|| "empty elements kept".to_owned()),
+        (!model.strip.functions).then(|| "functions kept".to_owned()),
+    ];
+    parts.into_iter().flatten().map(|part| format!("; {part}")).collect()
+}
+
 impl<'m> Described<'m> {
     pub(crate) fn classifier(model: &'m Model) -> Self {
         let features = counted(u64::from(model.features), "feature");
@@ -165,10 +183,11 @@ impl<'m> Described<'m> {
             task: TaskKind::Parse,
             labels: format!("{}: {}", counted(phrases.len() as u64, "phrase"), labels(&phrases)),
             features: format!(
-                "{} ({}) over {}, terminals: {terminals}",
+                "{} ({}) over {}, terminals: {terminals}{}",
                 counted(grammar.len() as u64, "rule"),
                 rules.join(", "),
                 counted(parts.symbols.len() as u64, "symbol"),
+                shape_in_words(model),
             ),
             dimension: model.weights.len(),
             formulation: model.formulation,

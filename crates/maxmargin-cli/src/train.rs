@@ -150,7 +150,8 @@ impl Session<'_> {
         self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
         let seconds_reading = self.began.elapsed().as_secs_f64();
         if let Some(log) = &mut self.log {
-            log.begin(args.checkpoint.resume)?;
+            let goes_on = args.checkpoint.resume && args.checkpoint.checkpoint.as_deref().is_some_and(Path::exists);
+            log.begin(goes_on)?;
         }
         let formulation = formulation(args, examples.outputs.len());
         let training = Training {

@@ -162,10 +162,16 @@ fn sentences_may_come_without_trees() {
     let folder = with_few();
     let tree = "(S (NP (D the) (N cow)) (VP (V eats) (NP (N grass))))\n";
     assert_eq!(folder.run_with("predict few.mm -", "the/D cow/N eats/V grass/N\n").good(), tree);
-    assert_eq!(
-        folder.run_with("predict few.mm -", "# a comment\nD N V N\n").good(),
-        "(S (NP (D D) (N N)) (VP (V V) (NP (N N))))\n"
-    );
+    let found = folder.run_with("predict few.mm -", "D N V N\n").good();
+    assert_eq!(found, "(S (NP (D D) (N N)) (VP (V V) (NP (N N))))\n");
+    // A sentence that begins like a comment is one.
+    let found = folder.run_with("predict few.mm -", "#/D cow/N eats/V grass/N\n\nthe/D cow/N eats/V grass/N\n").good();
+    assert_eq!(found, [&tree.replace("the", "#"), tree].concat());
+    let found = folder.run_with("predict few.mm -", "the cow\n");
+    assert!(found.stderr.contains("tokens are WORD/TAG (the first is 'the')"), "{}", found.stderr);
+    folder
+        .run_with("predict few.mm -", "(5 a) b\n")
+        .bad(1, &["'b' outside of brackets (the file begins with a bracket"]);
     folder.run("train parse few.mrg -m words.mm --terminals words --quiet").good();
     let found = folder.run_with("predict words.mm -", "the cat sees a dog\n").good();
     assert_eq!(found, "(S (NP (D the) (N cat)) (VP (V sees) (NP (D a) (N dog))))\n");

@@ -53,6 +53,7 @@ fn trained(text: &str, shape: Shape, settings: ParseSettings) -> Parser {
         train_loss: 0.0,
     };
     let parser = Parser {
+        shape,
         strip: Strip::ALL,
         grammar: task.grammar().clone(),
         lexicon,

@@ -109,8 +109,10 @@ fn sentences_may_be_plain() {
     assert_eq!(
         sentences(text, false),
         [
+            "( (# #) (a a) (comment comment))",
             "( (DT the) (CD 1/2) (NN cat))",
             "( (NN NN) (. .) (/a /a) (b/ b/))",
+            "( (# #))",
             "( (-/ -/-) (-LRB- -LRB-) (X-RRB- a-LRB-b-RRB-))",
         ]
     );
@@ -119,7 +121,7 @@ fn sentences_may_be_plain() {
     assert_eq!(sentences("# a\n \t\n (S (A a))\n", true), ["(S (A a))"]);
     let lines: Vec<u64> =
         streamed(text.as_bytes(), Strip::ALL, false, (3, 1)).unwrap().iter().map(|tree| tree.1).collect();
-    assert_eq!(lines, [3, 5, 7]);
+    assert_eq!(lines, [2, 3, 5, 6, 7]);
     let message = |text: &[u8]| streamed(text, Strip::ALL, false, (9, 9)).unwrap_err();
     assert!(message(b"a/b\nc/\xff").starts_with("trees:2: label "));
     assert_eq!(message(b"# a\n\n"), "trees:2: the file has no trees with words");

@@ -60,13 +60,9 @@ pub(crate) fn judged(model: &Parser, input: Input<'_>, max_words: Option<u32>, p
         }
     }
     let (task, reading) = (model.task()?, model.reading());
-    if let Some(longest) = bank.trees.iter().max_by_key(|tree| tree.words().len()) {
-        let place = format!("{name}:{}", longest.line);
-        let way_out = "leave out long sentences with --max-words, or take fewer --threads";
-        if let Some(what) = check_memory(&task, &place, longest.words().len(), pool.threads(), way_out)? {
-            note(&what);
-        }
-    }
+    let way_out = "leave out long sentences with --max-words, or take fewer --threads";
+    let sentences = bank.trees.iter().map(|tree| (tree.words().len(), tree.line));
+    check_memory(&task, &name, sentences, pool.threads(), way_out)?.into_iter().for_each(|what| note(&what));
     // Not by the number of threads: sums are the same with any.
     let parts = pool.map(ranges(bank.trees.len(), 64), |range| {
         let (mut counted, mut scratch, mut labels) = (Counted::default(), ParseScratch::default(), bank.labels.clone());

@@ -1,5 +1,6 @@
 //! `maxmargin inspect` with a model of trees.
 
+use maxmargin::data::trees::{Shape, Strip};
 use maxmargin::model::{Parser, TaskKind};
 use maxmargin::problem::Formulation;
 use maxmargin::task::Task;
@@ -16,6 +17,8 @@ use crate::text::{counted, table};
 struct Contents<'m> {
     task: TaskKind,
     settings: ParseSettings,
+    strip: Strip,
+    shape: Shape,
     grammar: Sizes,
     #[serde(flatten)]
     formulation: Formulation,
@@ -64,6 +67,8 @@ pub(crate) fn run(model: &Parser, top: usize, json: bool) -> Result<()> {
     print_json(&Contents {
         task: TaskKind::Parse,
         settings: model.settings,
+        strip: model.strip,
+        shape: model.shape,
         grammar: Sizes {
             symbols: parts.symbols.len(),
             phrases: parts.labels.len(),

@@ -8,7 +8,7 @@ use maxmargin::data::input::Input;
 use maxmargin::data::trees::{self, Reading, Stream, Tree};
 use maxmargin::model::Parser;
 use maxmargin::parallel::{Pool, ranges};
-use maxmargin::tasks::parsing::{Decoded, ParseScratch, ParseSettings, Parsing};
+use maxmargin::tasks::parsing::{Decoded, ParseScratch, ParseSettings, Parsing, UNKNOWN};
 
 use super::check_memory;
 use crate::failure::{Result, note};
@@ -25,6 +25,12 @@ struct Seen {
     fallbacks: u64,
     /// Words of the longest one.
     longest: usize,
+    /// With tags that the grammar lacks, and the first of these.
+    strange: u64,
+    stranger: Option<String>,
+    /// Too long for a chart, and the line of the first.
+    too_long: u64,
+    first_too_long: u64,
 }
 
 pub(crate) fn write_all(
@@ -43,6 +49,7 @@ pub(crate) fn write_all(
     while let Some(batch) = stream.next_batch(BATCH)? {
         state_memory(&task, &source, &batch, &mut seen, pool.threads())?;
         let inputs: Vec<_> = batch.iter().map(|tree| reading.terminals(&stream.labels, &stream.words, tree)).collect();
+        look(&task, &stream, &batch, &inputs, &mut seen);
         let answers = answers(args, model, &task, &inputs, pool);
         text.clear();
         for (sentence, best) in batch.iter().zip(&answers) {
@@ -61,20 +68,41 @@ pub(crate) fn write_all(
         let what = "have no tree by the grammar and got a makeshift one (marked `# fallback`)";
         note(&format!("{} of {of} {what}", count(seen.fallbacks)));
     }
+    if let Some(tag) = &seen.stranger {
+        let n = counted(seen.strange, "sentence");
+        let what = "tags that the grammar does not know; where sentences are plain, tokens are WORD/TAG";
+        note(&format!("{n} with {what} (the first is '{tag}')"));
+    }
+    if seen.too_long > 0 {
+        let (n, line) = (counted(seen.too_long, "sentence"), seen.first_too_long);
+        note(&format!("{n} too long for a chart (the first on line {line}); --max-span makes charts smaller"));
+    }
     Ok(())
+}
+
+/// Takes note of what cannot be parsed, and why.
+fn look(task: &Parsing, stream: &Stream<'_>, batch: &[Tree], inputs: &[Vec<u32>], seen: &mut Seen) {
+    for (tree, x) in batch.iter().zip(inputs) {
+        if !task.has_room(x.len()) {
+            seen.first_too_long = if seen.too_long == 0 { tree.line } else { seen.first_too_long };
+            seen.too_long += 1;
+        }
+        if let Some(at) = x.iter().position(|&terminal| terminal == UNKNOWN) {
+            seen.strange += 1;
+            let tag = || tree.tags().nth(at).map(|tag| String::from_utf8_lossy(stream.labels.name(tag)).into_owned());
+            seen.stranger = seen.stranger.take().or_else(tag);
+        }
+    }
 }
 
 /// States the need of a sentence that is longer than all before it.
 fn state_memory(task: &Parsing, source: &str, batch: &[Tree], seen: &mut Seen, threads: usize) -> Result<()> {
-    let Some(longest) = batch.iter().max_by_key(|tree| tree.words().len()) else { return Ok(()) };
-    let words = longest.words().len();
-    if words > seen.longest {
-        let place = format!("{source}:{}", longest.line);
+    let sentences = batch.iter().map(|tree| (tree.words().len(), tree.line));
+    let longest = sentences.clone().map(|sentence| sentence.0).max().unwrap_or(0);
+    if longest > seen.longest {
         let way_out = "leave out long phrases with --max-span, or take fewer --threads";
-        if let Some(what) = check_memory(task, &place, words, threads, way_out)? {
-            note(&what);
-        }
-        seen.longest = words;
+        check_memory(task, source, sentences, threads, way_out)?.into_iter().for_each(|what| note(&what));
+        seen.longest = longest;
     }
     Ok(())
 }

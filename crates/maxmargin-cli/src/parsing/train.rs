@@ -46,6 +46,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     };
     let model = Parser {
         strip,
+        shape: shape(args),
         grammar: task.grammar().clone(),
         lexicon,
         settings: task.settings(),
@@ -97,16 +98,14 @@ fn settings(args: &Args) -> ParseSettings {
 
 /// States the need before taking it: each thread has a chart of the longest sentence.
 fn state_memory(args: &Args, task: &Parsing, bank: &Treebank, heldout: Option<&Unseen>, threads: usize) -> Result<()> {
-    let of_bank = bank.trees.iter().map(|tree| (tree.words().len(), tree.line, Some(args.input.as_path())));
-    let unseen = heldout.into_iter().flat_map(|heldout| heldout.inputs.iter().zip(&heldout.lines));
-    let unseen = unseen.map(|(x, &line)| (x.len(), line, args.validation.heldout.as_deref()));
-    // The first of equals.
-    let longest = of_bank.chain(unseen).reduce(|a, b| if b.0 > a.0 { b } else { a });
-    let Some((words, line, Some(path))) = longest else { return Ok(()) };
-    let place = format!("{}:{line}", path.display());
-    let way_out = "leave out long sentences with --max-words, or long phrases with --max-span";
-    if let Some(what) = check_memory(task, &place, words, threads, way_out)? {
-        note(&what);
+    let way_out = "leave out long sentences with --max-words, long phrases with --max-span, or take fewer --threads";
+    let of_bank = bank.trees.iter().map(|tree| (tree.words().len(), tree.line));
+    let name = args.input.display().to_string();
+    check_memory(task, &name, of_bank, threads, way_out)?.into_iter().for_each(|what| note(&what));
+    if let (Some(heldout), Some(path)) = (heldout, &args.validation.heldout) {
+        let unseen = heldout.inputs.iter().zip(&heldout.lines).map(|(x, &line)| (x.len(), line));
+        let name = path.display().to_string();
+        check_memory(task, &name, unseen, threads, way_out)?.into_iter().for_each(|what| note(&what));
     }
     Ok(())
 }

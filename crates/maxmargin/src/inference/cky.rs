@@ -313,11 +313,12 @@ impl Chart {
         }
     }
 
-    /// After [`best`](Self::best): the phrase with the largest score over a span, and the score; none where there is none.
-    pub fn best_phrase(&self, i: usize, j: usize) -> Option<(u32, f64)> {
+    /// After [`best`](Self::best): the phrase with the largest score over a span, and the score; none where there is none but
+    /// the one that is not wanted.
+    pub fn best_phrase(&self, i: usize, j: usize, unwanted: Option<u32>) -> Option<(u32, f64)> {
         let cell = if self.has(i, j) { &self.cell(i, j)[..self.phrases] } else { &[] };
         let mut best = None;
-        for (phrase, &score) in (0..).zip(cell) {
+        for (phrase, &score) in (0..).zip(cell).filter(|(phrase, _)| unwanted != Some(*phrase)) {
             if score > best.map_or(f64::NEG_INFINITY, |best: (u32, f64)| best.1) {
                 best = Some((phrase, score));
             }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::container::{Container, Data, Tensor, damaged, to_json};
 use super::{Saved, Summary, TaskKind, at, save};
 use crate::data::dictionary::Dictionary;
-use crate::data::trees::{Lexicon, Reading, Strip};
+use crate::data::trees::{Lexicon, Reading, Shape, Strip};
 use crate::error::{Error, Result};
 use crate::features::Block;
 use crate::problem::Formulation;
@@ -22,6 +22,8 @@ use crate::weights::Weights;
 pub struct Parser {
     /// What is left out of trees as they are read.
     pub strip: Strip,
+    /// How trees became rules.
+    pub shape: Shape,
     /// Symbols and rules.
     pub grammar: Grammar,
     /// The words of sentences; None where these are made of tags.
@@ -147,8 +149,8 @@ impl Parser {
         let Parts { symbols, labels, tags, roots, unary, binary, lexical, longest, .. } = self.grammar.parts();
         let record = Record {
             task: TaskKind::Parse,
-            strip_empty: self.strip.empty,
-            strip_functions: self.strip.functions,
+            strip: self.strip,
+            shape: self.shape,
             symbols: symbols.len(),
             phrases: labels.len(),
             tags: *tags,
@@ -237,8 +239,8 @@ const WEIGHTS: &str = "weights";
 #[derive(Serialize, Deserialize)]
 struct Record<'a> {
     task: TaskKind,
-    strip_empty: bool,
-    strip_functions: bool,
+    strip: Strip,
+    shape: Shape,
     symbols: usize,
     phrases: usize,
     tags: u32,
@@ -305,7 +307,8 @@ pub(super) fn model(mut container: Container<'static>) -> Result<Parser> {
     };
     let Data::F64(weights) = container.take(WEIGHTS)?.1 else { return damaged("weights are not numbers") };
     let parser = Parser {
-        strip: Strip { empty: record.strip_empty, functions: record.strip_functions },
+        strip: record.strip,
+        shape: record.shape,
         weights: weights.into_owned().into(),
         grammar: Grammar::new(parts)?,
         lexicon,

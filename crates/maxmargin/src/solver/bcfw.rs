@@ -207,8 +207,14 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             if let ControlFlow::Break(status) = last {
                 if status != Status::Converged && !self.position.certified {
                     // The best so far may be from long ago.
-                    self.dual.blocks.rebuild()?;
-                    for at in [self.dual.mean(), self.dual.blocks.w.clone()] {
+                    let at = if matches!(status, Status::MaxSeconds | Status::Interrupted) {
+                        // Who is in a hurry does not wait for two passes.
+                        vec![self.best_point()?.0]
+                    } else {
+                        self.dual.blocks.rebuild()?;
+                        vec![self.dual.mean(), self.dual.blocks.w.clone()]
+                    };
+                    for at in at {
                         self.exact_pass(&at, course)?;
                     }
                 }

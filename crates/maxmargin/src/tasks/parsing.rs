@@ -138,7 +138,7 @@ pub struct Parsing {
     blocks: Vec<Block>,
 }
 
-/// A sentence whose chart takes more is refused.
+/// A sentence whose chart takes more is refused in training, and not decoded in prediction.
 const MOST_BYTES: usize = 8 << 30;
 
 /// The input vector of rules: the constant 1.
@@ -206,6 +206,11 @@ impl Parsing {
     /// Bytes that decoding a sentence of so many words takes; None where that is beyond counting.
     pub fn bytes(&self, words: usize) -> Option<usize> {
         Chart::bytes(self.grammar.rules(), words, self.max_span())
+    }
+
+    /// Is a sentence of so many words short enough to be decoded? Longer ones get a makeshift tree.
+    pub fn has_room(&self, words: usize) -> bool {
+        self.bytes(words).is_some_and(|bytes| bytes <= MOST_BYTES)
     }
 
     fn max_span(&self) -> Option<usize> {
@@ -392,6 +397,10 @@ impl Task for Parsing {
         scratch: &mut ParseScratch,
         y: &mut Parse,
     ) -> Result<()> {
+        if loss.is_none() && !self.has_room(x.len()) {
+            self.set_brackets(&self.flat(w, x), y);
+            return Ok(());
+        }
         let tilt = match loss {
             Some(LossTerm { truth, weight }) if self.settings.loss == ParseLoss::F1 => {
                 return self.search(w, x, truth, &|loss, score| score + weight * loss, scratch, y);
@@ -439,8 +448,8 @@ impl Task for Parsing {
         if let Some(terminal) = x.iter().find(|terminal| self.grammar.tags_over(**terminal).next().is_none()) {
             return Err(format!("{terminal} is no terminal of the grammar"));
         }
-        let bytes = self.bytes(x.len());
-        if bytes.is_none_or(|bytes| bytes > MOST_BYTES) {
+        if !self.has_room(x.len()) {
+            let bytes = self.bytes(x.len());
             let (words, symbols) = (x.len(), self.grammar.parts().symbols.len());
             let need = bytes.map_or("too much to count".to_owned(), |bytes| format!("{} GB", bytes >> 30));
             return Err(format!(

@@ -7,7 +7,7 @@ use crate::data::input::Input;
 use crate::error::Result;
 
 /// What is left out of trees, as evaluations of parsers do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Strip {
     /// Empty elements, tagged `-NONE-`, and what is over nothing else.
     pub empty: bool,

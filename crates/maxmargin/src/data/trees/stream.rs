@@ -14,7 +14,7 @@ use crate::error::Result;
 ///
 /// A file whose first character, after comments and white space, is an opening bracket has trees. Others have a sentence a
 /// line: `WORD/TAG` tokens, divided at the last slash that has something on both sides, a token without one being a tag and its
-/// own word; or plain words, where these are the terminals. Such a sentence is a tree with one bracket without a label over its
+/// own word; or plain words, where these are the terminals. There are no comments among sentences. Such a sentence is a tree with one bracket without a label over its
 /// tags, whose labels are empty where there are none. Brackets in words and tags become `-LRB-` and `-RRB-`.
 pub struct Stream<'a> {
     /// Labels of brackets, those of tags too.
@@ -28,6 +28,8 @@ pub struct Stream<'a> {
     /// Lines that are read from `at` on.
     text: Vec<u8>,
     at: usize,
+    /// Lines at the beginning that are comments if trees follow, and else sentences.
+    unclear: Vec<(u64, Vec<u8>)>,
     /// Trees that are complete.
     ready: VecDeque<Tree>,
     is_empty: bool,
@@ -40,6 +42,17 @@ enum Kind {
     Unknown,
     Trees,
     Sentences,
+}
+
+impl Kind {
+    /// Says how the kind was told, where that may be the fault.
+    fn hint(self, what: String) -> String {
+        if self == Self::Trees && what.contains("outside of brackets") {
+            return what
+                + " (the file begins with a bracket, so it has trees; in plain sentences write -LRB- and -RRB-)";
+        }
+        what
+    }
 }
 
 impl std::fmt::Debug for Stream<'_> {
@@ -67,6 +80,7 @@ impl<'a> Stream<'a> {
             has_words: terminals_are_words,
             text: Vec::new(),
             at: 0,
+            unclear: Vec::new(),
             ready: VecDeque::new(),
             is_empty: true,
         }
@@ -106,21 +120,29 @@ impl<'a> Stream<'a> {
         let rest = &self.text[self.at..];
         let line = &rest[..memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1)];
         self.at += line.len();
-        if self.kind == Kind::Unknown && !line.starts_with(b"#") {
+        let mut names = Names { labels: &mut self.labels, words: &mut self.words };
+        if self.kind == Kind::Unknown {
             self.kind = match line.trim_ascii_start().first() {
                 None => Kind::Unknown,
                 Some(b'(') => Kind::Trees,
+                // A comment before trees, or a sentence before sentences.
+                Some(b'#') => {
+                    self.reader.line += 1;
+                    self.unclear.push((self.reader.line, line.to_vec()));
+                    return Ok(());
+                }
                 Some(_) => Kind::Sentences,
             };
+            let unclear = if self.kind == Kind::Unknown { Vec::new() } else { std::mem::take(&mut self.unclear) };
+            for (number, line) in unclear.into_iter().filter(|_| self.kind == Kind::Sentences) {
+                self.reader.trees.extend(sentence(&line, number, self.has_words, &mut names)?);
+            }
         }
-        let mut names = Names { labels: &mut self.labels, words: &mut self.words };
         if self.kind != Kind::Sentences {
-            return self.reader.line(line, &mut names);
+            return self.reader.line(line, &mut names).map_err(|(line, what)| (line, self.kind.hint(what)));
         }
         self.reader.line += 1;
-        if !line.starts_with(b"#") {
-            self.reader.trees.extend(sentence(line, self.reader.line, self.has_words, &mut names)?);
-        }
+        self.reader.trees.extend(sentence(line, self.reader.line, self.has_words, &mut names)?);
         Ok(())
     }
 }

@@ -27,6 +27,9 @@ impl Parsing {
 
     /// The n best trees, the best first: at least one, fewer than n where the grammar has no more.
     pub fn n_best(&self, w: &Weights, x: &[u32], n: usize, scratch: &mut ParseScratch) -> Vec<Decoded> {
+        if !self.has_room(x.len()) {
+            return vec![Decoded { score: f64::NEG_INFINITY, nodes: self.flat(w, x), is_fallback: true }];
+        }
         self.fill(w, x, None, scratch);
         let ParseScratch { chart, scores, steps, .. } = scratch;
         let best = chart.best(self.grammar.rules(), scores, steps);
@@ -60,12 +63,16 @@ impl Parsing {
 
     /// The brackets of what [`decode`](Self::decode) falls back to.
     pub(super) fn fall_back(&self, w: &Weights, x: &[u32], chart: &mut Chart, scores: &Scores, y: &mut Parse) {
+        self.set_brackets(&self.pieces(w, x, chart, scores), y);
+    }
+
+    /// Makes a tree of nothing but the brackets of some nodes.
+    pub(super) fn set_brackets(&self, nodes: &[(u32, Range<usize>)], y: &mut Parse) {
         y.derivation.0.clear();
         y.counts.clear();
         y.brackets.clear();
-        let nodes = self.pieces(w, x, chart, scores);
-        let phrases = nodes.into_iter().filter(|(symbol, _)| *symbol < self.grammar.phrases());
-        y.brackets.extend(phrases.map(|(symbol, span)| (symbol, span.start as u32, span.end as u32)));
+        let phrases = nodes.iter().filter(|(symbol, _)| *symbol < self.grammar.phrases());
+        y.brackets.extend(phrases.map(|(symbol, span)| (*symbol, span.start as u32, span.end as u32)));
         y.brackets.sort_unstable();
     }
 
@@ -73,13 +80,14 @@ impl Parsing {
     fn pieces(&self, w: &Weights, x: &[u32], chart: &mut Chart, scores: &Scores) -> Vec<(u32, Range<usize>)> {
         /// A word under no phrase is the last resort.
         const WORD: usize = 2;
+        let root = self.heaviest_root(w);
         // By words covered: number of pieces, score, and the last piece.
         let mut best: Vec<(usize, f64, usize, Option<u32>)> = vec![(0, 0.0, 0, None)];
         for j in 1..=x.len() {
             let (count, score, ..) = best[j - 1];
             let mut found = (count + WORD, score, j - 1, None);
             for (i, before) in best.iter().enumerate() {
-                let Some((symbol, own)) = chart.best_phrase(i, j) else { continue };
+                let Some((symbol, own)) = chart.best_phrase(i, j, root) else { continue };
                 let (count, score) = (before.0 + 1, before.1 + own);
                 if count < found.0 || count == found.0 && score > found.1 {
                     found = (count, score, i, Some(symbol));
@@ -93,20 +101,11 @@ impl Parsing {
             pieces.push((from..end, symbol));
             end = from;
         }
-        let weight = |rule: usize| self.features[rule].map_or(0.0, |feature| w.as_slice()[feature as usize]);
-        let roots = self.grammar.parts().roots.iter().enumerate().filter(|(_, root)| **root < self.grammar.phrases());
-        let heaviest = roots.max_by(|a, b| weight(a.0).total_cmp(&weight(b.0)).then(b.0.cmp(&a.0)));
         let mut steps = Vec::new();
-        // Where only tags are roots, one piece needs none, and many have one that is unknown.
-        let root = heaviest.map(|(_, &root)| root);
-        let root = if pieces.len() > 1 { Some(root.unwrap_or(UNKNOWN)) } else { root };
-        let mut nodes: Vec<_> = root.map(|root| (root, 0..x.len())).into_iter().collect();
+        let mut nodes = top(root, x.len(), pieces.len());
         for (span, symbol) in pieces.into_iter().rev() {
             match symbol {
-                None => {
-                    let tag = self.grammar.tags_over(x[span.start]).next().map_or(UNKNOWN, |(tag, _)| tag);
-                    nodes.push((tag, span));
-                }
+                None => nodes.push((self.any_tag(x[span.start]), span)),
                 Some(symbol) => {
                     steps.clear();
                     chart.tell_all(self.grammar.rules(), scores, (span.start, span.end), symbol, &mut steps);
@@ -116,4 +115,28 @@ impl Parsing {
         }
         nodes
     }
+
+    /// A root right over all tags: for sentences that are too long for a chart.
+    pub(super) fn flat(&self, w: &Weights, x: &[u32]) -> Vec<(u32, Range<usize>)> {
+        let mut nodes = top(self.heaviest_root(w), x.len(), x.len());
+        nodes.extend(x.iter().enumerate().map(|(i, &terminal)| (self.any_tag(terminal), i..i + 1)));
+        nodes
+    }
+
+    fn any_tag(&self, terminal: u32) -> u32 {
+        self.grammar.tags_over(terminal).next().map_or(UNKNOWN, |(tag, _)| tag)
+    }
+
+    /// The phrase that is most likely at the root, where it can be a phrase.
+    fn heaviest_root(&self, w: &Weights) -> Option<u32> {
+        let weight = |rule: usize| self.features[rule].map_or(0.0, |feature| w.as_slice()[feature as usize]);
+        let roots = self.grammar.parts().roots.iter().enumerate().filter(|(_, root)| **root < self.grammar.phrases());
+        roots.max_by(|a, b| weight(a.0).total_cmp(&weight(b.0)).then(b.0.cmp(&a.0))).map(|(_, &root)| root)
+    }
+}
+
+/// The node over some pieces. Where only tags are roots, one piece needs none, and many have one that is unknown.
+fn top(root: Option<u32>, words: usize, pieces: usize) -> Vec<(u32, Range<usize>)> {
+    let root = if pieces > 1 { Some(root.unwrap_or(UNKNOWN)) } else { root };
+    root.map(|root| (root, 0..words)).into_iter().collect()
 }
