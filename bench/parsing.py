@@ -116,11 +116,14 @@ def parse_jfy09(bench):
     data = bench.inputs.folder / f"trees.{examples}"
     sizes = ["--examples", examples, "--rules", JFY09_RULES, "--length", JFY09_WORDS, "--seed", 1]
     bench.command(PROGRAM, "generate", "parse", *sizes, "-o", data)
-    table = []
-    for name, setting in {"zero-one, as in JFY09": JFY09, "F1": F1}.items():
-        run = bench.train("parse", data, *setting, threads=CORES)
-        out = bench.outcome
-        out.check(f"{name}: status", "converged, exact", f"{run['status']}, {run['certificate']}", run.converged)
-        out.at_most(f"{name}: training, {CORES} threads (JFY09: 2.9 hours of CPU)", run.seconds, 600, " s", digits=1)
-        table.append([name, run["solver"], run["dimension"], run["oracle_calls"], run["rounds"], f"{run.seconds:.1f}", f"{run.cpu:.1f}"])
-    bench.outcome.table("", ["loss", "solver", "weights", "oracle calls", "rounds", "training s", "CPU s"], table)
+    out, table = bench.outcome, []
+    for solver in ("auto", "one-slack"):
+        run = bench.train("parse", data, *JFY09, "--solver", solver, threads=CORES)
+        out.check(f"{solver}: status", "converged, exact", f"{run['status']}, {run['certificate']}", run.converged)
+        what = f"{solver}: training, {CORES} threads (JFY09: 2.9 hours of CPU)"
+        if solver == "auto":
+            out.at_most(what, run.seconds, 600, " s", digits=1)
+        else:
+            out.state(what, f"{run.seconds:.1f} s")
+        table.append([run["solver"], run["dimension"], run["oracle_calls"], run["rounds"], f"{run.seconds:.1f}", f"{run.cpu:.1f}"])
+    out.table("", ["solver", "weights", "oracle calls", "rounds", "training s", "CPU s"], table)

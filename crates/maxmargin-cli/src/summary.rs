@@ -120,7 +120,8 @@ fn shape_in_words(model: &Parser) -> String {
         (!model.strip.empty).then(|| "empty elements kept".to_owned()),
         (!model.strip.functions).then(|| "functions kept".to_owned()),
     ];
-    parts.into_iter().flatten().map(|part| format!("; {part}")).collect()
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) }
 }
 
 impl<'m> Described<'m> {
