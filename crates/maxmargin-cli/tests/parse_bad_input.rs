@@ -49,7 +49,7 @@ fn sentences_that_are_too_long_are_told_before_memory_is_taken() {
     let long = format!("(S (NP (N cats)) (VP (V see) (NP {})))\n", "(D the) ".repeat(100_000));
     folder.write("long.mrg", &long);
     // There is an answer all the same, which is marked, and the others are as they would be.
-    folder.write("three.mrg", &[GOOD, &long, GOOD].concat());
+    folder.write("three.mrg", [GOOD, &long, GOOD].concat());
     let found = folder.run("predict m.mm three.mrg");
     assert!(found.stderr.contains("1 sentence too long for a chart") && found.stderr.contains("--max-span"));
     assert_eq!(found.stdout.matches("# fallback\n").count(), 1);

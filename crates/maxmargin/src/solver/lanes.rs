@@ -76,7 +76,8 @@ impl<T: Task> Default for Lane<T> {
 struct Call {
     at: Weights,
     scale: f64,
-    examples: Vec<u32>,
+    /// Places and examples, the dearest first where they are few: else one thread would be left with it at the end.
+    questions: Vec<(u32, u32)>,
     /// The first question that nobody has taken.
     next: AtomicUsize,
     /// Questions that are taken at once.
@@ -88,13 +89,14 @@ impl<T: Task> Lane<T> {
     fn work(&mut self, problem: &Problem<'_, T>, call: &Call) {
         loop {
             let first = call.next.fetch_add(call.run, Ordering::Relaxed);
-            let Some(rest) = call.examples.get(first..).filter(|rest| !rest.is_empty()) else { return };
-            for (place, &i) in (first..).zip(&rest[..call.run.min(rest.len())]) {
+            let Some(rest) = call.questions.get(first..).filter(|rest| !rest.is_empty()) else { return };
+            for &(place, i) in &rest[..call.run.min(rest.len())] {
                 match problem.oracle_at(i as usize, &call.at, call.scale, &mut self.scratch) {
-                    Ok(h) => self.note(place, i as usize, h),
+                    Ok(h) => self.note(place as usize, i as usize, h),
+                    // All are asked, so that the first one's error is told, whoever asks.
                     Err(error) => {
-                        self.error = Some((place, error));
-                        return;
+                        let earlier = self.error.take().filter(|(other, _)| *other < place as usize);
+                        self.error = earlier.or(Some((place as usize, error)));
                     }
                 }
             }
@@ -127,7 +129,7 @@ pub(super) struct Lanes<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     own: Lane<T>,
     crew: Crew<Arc<Call>, Lane<T>>,
-    examples: Vec<u32>,
+    questions: Vec<(u32, u32)>,
     answers: Vec<Answer<T::Output>>,
     len: usize,
 }
@@ -148,7 +150,7 @@ impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
         let helpers = threads.min(side_by_side).max(1) - 1;
         let work = move |call: Arc<Call>, lane: &mut Lane<T>| lane.work(problem, &call);
         let crew = Crew::start(scope, helpers, work)?;
-        Ok(Self { problem, own: Lane::default(), crew, examples: Vec::new(), answers: Vec::new(), len: 0 })
+        Ok(Self { problem, own: Lane::default(), crew, questions: Vec::new(), answers: Vec::new(), len: 0 })
     }
 
     /// Asks for each of the examples at `scale * at`.
@@ -156,15 +158,19 @@ impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
         /// Each thread should have so many runs to take: examples differ.
         const RUNS: usize = 8;
         let Self { problem, own, crew, .. } = self;
-        let mut own_examples = std::mem::take(&mut self.examples);
-        own_examples.clear();
-        own_examples.extend_from_slice(examples);
+        let mut questions = std::mem::take(&mut self.questions);
+        questions.clear();
+        questions.extend((0..).zip(examples.iter().copied()));
         let run = (examples.len() / (RUNS * (1 + crew.len()))).max(1);
-        let call = Call { at: std::mem::take(at), scale, examples: own_examples, next: AtomicUsize::new(0), run };
+        if run == 1 && crew.len() > 0 {
+            let cost = |i: u32| problem.task().oracle_cost(problem.input(i as usize));
+            questions.sort_unstable_by(|a, b| cost(b.1).total_cmp(&cost(a.1)).then(a.0.cmp(&b.0)));
+        }
+        let call = Call { at: std::mem::take(at), scale, questions, next: AtomicUsize::new(0), run };
         let call = Arc::new(call);
         crew.call(|| Arc::clone(&call), || own.work(problem, &call));
         let call = Arc::into_inner(call).expect("all are done");
-        (*at, self.examples) = (call.at, call.examples);
+        (*at, self.questions) = (call.at, call.questions);
 
         self.len = examples.len();
         if self.answers.len() < self.len {
