@@ -58,6 +58,9 @@ pub(crate) struct Summary<'t> {
     /// Examples whose oracle is a search, where the task has such.
     #[serde(skip_serializing_if = "Option::is_none")]
     searched: Option<u64>,
+    /// Then the objective is at most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    primal_at_most: Option<f64>,
 }
 
 /// One C of a path.
@@ -257,6 +260,7 @@ impl<'t> Summary<'t> {
             folds: trained.folds,
             cv: trained.validations.as_deref(),
             searched: (model.task == TaskKind::Parse).then_some(trained.searched as u64),
+            primal_at_most: trained.at_most,
         }
     }
 
@@ -294,8 +298,11 @@ impl<'t> Summary<'t> {
 
     fn in_search(&self, searched: u64) -> String {
         let (n, all) = (count(searched), counted(self.examples, "sentence"));
+        let at_most =
+            self.primal_at_most.map_or(String::new(), |p| format!("; the objective is at most {}", number(p)));
         format!(
-            "searched, not exact, for {n} of {all}, which are too long (--exact-words): the certificate is an estimate"
+            "searched, not exact, for {n} of {all}, which are too long (--exact-words): the certificate is an \
+             estimate{at_most}"
         )
     }
 

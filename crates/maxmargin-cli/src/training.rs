@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, Problem};
+use maxmargin::problem::{Formulation, Penalty, Problem};
 use maxmargin::solver::folds::{self, Folds, Validation, cross_validate};
 use maxmargin::solver::heldout::Heldout;
 use maxmargin::solver::path::{self, follow};
@@ -56,6 +56,8 @@ pub(crate) struct Trained {
     pub(crate) solver: &'static str,
     /// Examples whose oracle searches for the maximum and may miss it.
     pub(crate) searched: usize,
+    /// What the objective is at most, where there are such examples.
+    pub(crate) at_most: Option<f64>,
     pub(crate) kept: Kept,
     /// One for each C.
     pub(crate) steps: Vec<Step>,
@@ -101,9 +103,16 @@ impl Training<'_> {
         let Watch { steps, kept, saver, .. } = watch;
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
+        let searched = problem.searched();
+        let at_most = if searched > 0 && self.formulation.penalty != Penalty::Hard {
+            problem.with_c(kept.step.c).objective_at_most(&kept.weights, self.pool)?
+        } else {
+            None
+        };
         Ok(Trained {
             solver: solver.name(),
-            searched: problem.searched(),
+            searched,
+            at_most,
             why,
             kept,
             steps,

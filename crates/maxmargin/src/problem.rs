@@ -282,13 +282,36 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// The number of examples whose oracle only searches for the maximum.
     pub fn searched(&self) -> usize {
-        let is_exact: &dyn Fn(T::Input<'a>) -> bool = match self.counted() {
-            _ if self.task.listed().is_some() => &|_| true,
-            Some(counted) => &|x| counted.is_exact(x),
-            None if self.loss_adds_up() => &|x| self.task.argmax_is_exact(x),
-            None => &|_| false,
+        self.inputs.iter().filter(|&&x| !self.is_exact(x)).count()
+    }
+
+    /// Does the oracle find the true maximum for this input?
+    fn is_exact(&self, x: T::Input<'_>) -> bool {
+        match self.counted() {
+            _ if self.task.listed().is_some() => true,
+            Some(counted) => counted.is_exact(x),
+            None => self.loss_adds_up() && self.task.argmax_is_exact(x),
+        }
+    }
+
+    /// What P(w) is at most, where the oracle of some examples only searches; None where their tasks know no bound.
+    pub fn objective_at_most(&self, w: &Weights, pool: &Pool) -> Result<Option<f64>> {
+        let at_most = |i: usize, scratch: &mut OracleScratch<T>| {
+            let h = self.oracle(i, w, scratch)?;
+            if self.is_exact(self.input(i)) {
+                return Ok(self.weight(i) * self.slack(h));
+            }
+            let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+            // The counted argmax is one of H; the other is one of the score with the loss.
+            let bound = match self.counted() {
+                Some(_) => bound,
+                None => bound - self.task.score(w, self.input(i), self.truth(i))?,
+            };
+            Ok(self.weight(i) * self.slack(h.max(bound)))
         };
-        self.inputs.iter().filter(|&&x| !is_exact(x)).count()
+        let sum = self.over_parts(pool, at_most, |a, b| a + b)?;
+        let half_norm2 = 0.5 * dot(w.as_slice(), w.as_slice());
+        Ok(Some(half_norm2 + self.formulation.c / self.len() as f64 * sum).filter(|p| p.is_finite()))
     }
 
     /// Is `H` the argmax of `score + loss`, loss and all, which every task has?

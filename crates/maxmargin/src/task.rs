@@ -86,6 +86,12 @@ pub trait Task: Sync {
         true
     }
 
+    /// After an argmax with a loss, or one of [`Counted`]: what no output has more of, where the one that was found may not be
+    /// the maximum. Asked only where [`argmax_is_exact`](Self::argmax_is_exact) or [`Counted::is_exact`] say no.
+    fn bound(&self, _scratch: &Self::Scratch) -> Option<f64> {
+        None
+    }
+
     /// The outputs as a short list, where they are one.
     fn listed(&self) -> Option<&dyn Listed<Self>>
     where

@@ -218,6 +218,24 @@ fn long_sentences_are_searched_and_said_to_be() {
         let best = exact.oracle(i, &solution.weights, &mut b).unwrap();
         assert!(found >= 0.0 && found <= best + 1e-9 && (x.len() > 4 || (found - best).abs() < 1e-9));
     }
+    // The true objective is between what the search says and its bound, for every formulation.
+    let pool = Pool::new(2).unwrap();
+    for rescaling in [Rescaling::Margin, Rescaling::Slack] {
+        for penalty in [Penalty::Linear, Penalty::Quadratic] {
+            let f = Formulation { c: 5.0, rescaling, penalty, ..Formulation::default() };
+            let searched = Problem::new(&task, &views, &outputs, None, f).unwrap();
+            let exact = Problem::new(exact.task(), &views, &outputs, None, f).unwrap();
+            let mut draw = Draw(3);
+            for size in [0.0, 0.02, 0.1, 1.0] {
+                let w = Weights::from((0..task.dimension()).map(|_| size * draw.signed()).collect::<Vec<f64>>());
+                let truth = exact.objective(&w, &pool).unwrap();
+                let (low, high) =
+                    (searched.objective(&w, &pool).unwrap(), searched.objective_at_most(&w, &pool).unwrap());
+                let slip = 1e-9 * (1.0 + truth);
+                assert!(low <= truth + slip && high.is_some_and(|high| truth <= high + slip), "{low} {truth} {high:?}");
+            }
+        }
+    }
 }
 
 #[test]

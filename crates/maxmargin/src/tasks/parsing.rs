@@ -125,6 +125,8 @@ pub struct ParseScratch {
     sides: spans::Sides,
     search: Search,
     trial: Parse,
+    /// What no tree has more of, where the last search was of a sentence that is too long for counts in the chart.
+    bound: Option<f64>,
 }
 
 /// The task.
@@ -431,6 +433,10 @@ impl Task for Parsing {
             self.take(x, steps, walk, features, y)?;
         }
         Ok(())
+    }
+
+    fn bound(&self, scratch: &ParseScratch) -> Option<f64> {
+        scratch.bound
     }
 
     fn argmax_is_exact(&self, x: &[u32]) -> bool {

@@ -4,8 +4,9 @@
 //! truth it is `D = 1 - 2 m / (p + t)`. A linear function of p and m does add up. So a tree is found with the tangent of D at a
 //! guess, then with the tangent at what was found, as long as that is better: the search. A tree with counts (p, m) that is
 //! better than the best known must have a score of at least some `s(p, m)`; where no tree of the chart can have that, the search
-//! has found the maximum, and else the part of the chart that could is looked at with both counts in it (see
-//! [`Chart::best_counted`](crate::inference::cky::Chart::best_counted)): exact.
+//! has found the maximum. Else, in sentences that are short enough, the part of the chart that could is looked at with both counts in it (see
+//! [`Chart::best_counted`](crate::inference::cky::Chart::best_counted)): exact. In longer ones what is known is kept, with a
+//! bound: no tree has a score with tilt above the chart's best, whatever its counts.
 
 use super::{Parse, ParseLoss, ParseScratch, Parsing, Tilt, common};
 use crate::error::Result;
@@ -59,6 +60,14 @@ impl Counts {
     /// What a bracket adds to the counts if the truth has it, and if not.
     fn steps(&self) -> ((i32, i32), (i32, i32)) {
         if self.is_f1 { ((1, 1), (1, 0)) } else { ((-1, 0), (1, 0)) }
+    }
+
+    /// What no tree has more of, if none has a score with tilt above `best`.
+    fn most_value(&self, tilt: (f64, f64), best: f64, value: &dyn Fn(f64, f64) -> f64) -> f64 {
+        let all = (self.least_first()..=self.most.0).flat_map(|p| (0..=self.most.1).map(move |m| (p, m)));
+        let trees = all.filter(|(p, m)| !self.is_f1 || m <= p).map(real);
+        let values = trees.map(|at| value(self.loss(at), best - tilt.0 * at.0 - tilt.1 * at.1));
+        values.fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn least_first(&self) -> i32 {
@@ -140,7 +149,7 @@ impl Parsing {
         // A guess: as many brackets as the truth, half of them right.
         let mut at = if is_f1 { (f64::from(t), 0.5 * f64::from(t)) } else { (0.0, 0.0) };
         let mut tilt = (0.0, 0.0);
-        let mut is_proven = false;
+        let (mut is_proven, mut bound) = (false, f64::INFINITY);
         for _ in 0..TANGENTS {
             let slopes = counts.slopes(at);
             let rate = exchange_rate(value, counts.loss(at), score);
@@ -164,11 +173,15 @@ impl Parsing {
             }
             search.prepare(&counts, tilt, |loss| least_score(value, loss, known));
             is_proven = best < search.least(&counts, (counts.least_first(), 0));
+            if !self.is_short(x) {
+                bound = bound.min(counts.most_value(tilt, best, value));
+            }
             if is_proven || !is_better {
                 break;
             }
         }
         scratch.trial = trial;
+        scratch.bound = (!self.is_short(x)).then_some(if is_proven { known } else { bound.max(known) });
         if is_proven || !self.is_short(x) {
             return Ok(());
         }
