@@ -6,7 +6,7 @@ pub(crate) mod predict;
 mod sentences;
 pub(crate) mod train;
 
-use maxmargin::tasks::parsing::{Bracket, Decoded, Parse, Parsing};
+use maxmargin::tasks::parsing::Parsing;
 
 use crate::failure::{Failure, Result};
 use crate::{memory, text};
@@ -45,13 +45,4 @@ fn check_memory(
         }
         _ => Ok((need > UNTOLD).then(|| format!("{place}: {what}; {way_out}"))),
     }
-}
-
-/// What was decoded, as an output of the task.
-fn parse(task: &Parsing, decoded: &Decoded) -> Parse {
-    let is_phrase = |symbol: u32| symbol < task.grammar().phrases();
-    let bracket = |(symbol, span): &(u32, std::ops::Range<usize>)| (*symbol, span.start as u32, span.end as u32);
-    let mut brackets: Vec<Bracket> = decoded.nodes.iter().map(bracket).filter(|b| is_phrase(b.0)).collect();
-    brackets.sort_unstable();
-    Parse::of_brackets(brackets)
 }

@@ -9,7 +9,7 @@ use maxmargin::task::Task;
 use maxmargin::tasks::parsing::{Parse, ParseScratch};
 use serde::Serialize;
 
-use super::{check_memory, parse};
+use super::check_memory;
 use crate::compare::{Judged, Shown};
 use crate::failure::{Failure, Result, note};
 use crate::text::{count, counted, fields, number, table};
@@ -75,7 +75,7 @@ pub(crate) fn judged(model: &Parser, input: Input<'_>, max_words: Option<u32>, p
             counted.right.push(one.finish().all.exact_match == 1.0);
             counted.evaluator.merge(&one);
             let brackets = Parse::of_brackets(reading.brackets(&bank.labels, truth));
-            counted.loss += task.loss(&brackets, &parse(&task, &decoded));
+            counted.loss += task.loss(&brackets, &task.output(&decoded));
             counted.fallbacks += u64::from(decoded.is_fallback);
         }
         counted

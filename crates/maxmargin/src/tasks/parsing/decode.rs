@@ -49,6 +49,13 @@ impl Parsing {
         found.into_iter().map(tree).collect()
     }
 
+    /// What was decoded, as an output of the task: its brackets, which is enough to tell its loss.
+    pub fn output(&self, decoded: &Decoded) -> Parse {
+        let mut y = Parse::default();
+        self.set_brackets(&decoded.nodes, &mut y);
+        y
+    }
+
     /// The tree of the grammar with the fewest wrong and missing brackets; None where it has none for this sentence.
     pub fn nearest(&self, x: &[u32], truth: &[Bracket]) -> Option<Parse> {
         let known = |bracket: &&Bracket| bracket.0 < self.grammar.phrases();

@@ -139,7 +139,7 @@ impl Parsing {
     ) -> Result<()> {
         let is_f1 = self.settings.loss == ParseLoss::F1;
         let t = truth.brackets.len() as i32;
-        let most = if is_f1 { (self.most_phrases(x.len()) as i32, t) } else { (self.most_phrases(x.len()) as i32, 0) };
+        let most = (self.most_phrases(x.len()) as i32, if is_f1 { t } else { 0 });
         let counts = Counts { is_f1, truth: t, most };
         let (found, wrong) = counts.steps();
         let mut trial = std::mem::take(&mut scratch.trial);

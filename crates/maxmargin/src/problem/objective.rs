@@ -1,0 +1,143 @@
+//! Numbers of a whole problem at a point: P, what it is at most, the hard margin's shortfall, the mean loss.
+
+use super::{OracleScratch, Penalty, Problem, Rescaling};
+use crate::error::Result;
+use crate::parallel::{Pool, ranges};
+use crate::sparse::dot;
+use crate::task::{LossTerm, Task};
+use crate::weights::Weights;
+
+fn half_norm2(w: &Weights) -> f64 {
+    0.5 * dot(w.as_slice(), w.as_slice())
+}
+
+impl<T: Task> Problem<'_, T> {
+    /// P(w), exactly: infinite for the hard margin where no multiple of w separates the data. For the hard margin
+    /// it is the value of the smallest multiple of w that does.
+    pub fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        if self.formulation.penalty == Penalty::Hard {
+            let kept = 1.0 - self.worst_shortfall(w, pool)?;
+            return Ok(if kept > 0.0 { half_norm2(w) / (kept * kept) } else { f64::INFINITY });
+        }
+        let sums = self.over_parts(
+            pool,
+            |i, scratch| Ok(self.weight(i) * self.slack(self.oracle(i, w, scratch)?)),
+            |a, b| a + b,
+        )?;
+        Ok(half_norm2(w) + self.formulation.c / self.len() as f64 * sums)
+    }
+
+    /// What P(w) is at most, where the oracle of some examples only searches; None where their tasks know no bound.
+    pub fn objective_at_most(&self, w: &Weights, pool: &Pool) -> Result<Option<f64>> {
+        let at_most = |i: usize, scratch: &mut OracleScratch<T>| {
+            let h = self.oracle(i, w, scratch)?;
+            if self.is_exact(self.input(i)) {
+                return Ok(self.weight(i) * self.slack(h));
+            }
+            let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+            // The counted argmax is one of H; the other is one of the score with the loss.
+            let bound = match self.counted() {
+                Some(_) => bound,
+                None => bound - self.task.score(w, self.input(i), self.truth(i))?,
+            };
+            Ok(self.weight(i) * self.slack(h.max(bound)))
+        };
+        let sum = self.over_parts(pool, at_most, |a, b| a + b)?;
+        Ok(Some(half_norm2(w) + self.formulation.c / self.len() as f64 * sum).filter(|p| p.is_finite()))
+    }
+
+    /// The hard margin's v: the largest share of its margin that a constraint lacks at w, in [0, inf]. For v < 1,
+    /// `w / (1 - v)` satisfies all of them.
+    pub fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        self.over_parts(pool, |i, scratch| self.shortfall(i, w, scratch), f64::max)
+    }
+
+    fn shortfall(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        let (x, truth) = (self.input(i), self.truth(i));
+        if self.weight(i) == 0.0 {
+            return Ok(0.0);
+        }
+        if let Some(listed) = self.task.listed() {
+            scratch.scores.resize(listed.count(), 0.0);
+            listed.scores(w, x, &mut scratch.scores);
+            let at = listed.index(truth);
+            let at_truth = scratch.scores[at];
+            let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scratch.scores[k], loss);
+            return Ok(listed.losses(truth).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
+        }
+        if self.formulation.rescaling == Rescaling::Slack {
+            match self.counted() {
+                Some(counted) => {
+                    let at_truth = self.task.score(w, x, truth)?;
+                    let value = |loss: f64, score: f64| if loss > 0.0 { 1.0 - (at_truth - score) } else { 0.0 };
+                    counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?;
+                }
+                None => drop(self.search_slack(i, w, 1.0, scratch)?),
+            }
+            let margin = self.task.margin(w, x, truth, &scratch.y)?;
+            return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
+        }
+        // Dinkelbach: the largest lambda <= 1 with margin >= lambda * loss for all y.
+        let scale = self.formulation.loss_scale;
+        let mut lambda = 1.0;
+        loop {
+            let term = LossTerm { truth, weight: lambda * scale };
+            self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
+            if scratch.trial == *truth {
+                return Ok(1.0 - lambda);
+            }
+            let loss = scale * self.task.loss(truth, &scratch.trial);
+            let margin = self.task.margin(w, x, truth, &scratch.trial)?;
+            if lambda * loss <= margin {
+                return Ok(1.0 - lambda);
+            }
+            let next = if loss > 0.0 { margin / loss } else { f64::NEG_INFINITY };
+            if next <= 0.0 {
+                return Ok(f64::INFINITY);
+            }
+            if next >= lambda {
+                return Ok(1.0 - lambda);
+            }
+            lambda = next;
+        }
+    }
+
+    /// The share of its margin that one output lacks; infinite where no multiple of w can give it.
+    fn lacking(&self, margin: f64, loss: f64) -> f64 {
+        let loss = self.formulation.loss_scale * loss;
+        match self.formulation.rescaling {
+            Rescaling::Slack if loss > 0.0 => 1.0 - margin,
+            Rescaling::Margin if loss > 0.0 => 1.0 - margin / loss,
+            Rescaling::Margin if margin < 0.0 => f64::INFINITY,
+            _ => 0.0,
+        }
+    }
+
+    /// Mean loss of the predictions at w on the examples themselves.
+    pub fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        let sum = self.over_parts(
+            pool,
+            |i, scratch| {
+                self.task.argmax(w, self.input(i), None, &mut scratch.task, &mut scratch.y)?;
+                Ok(self.task.loss(self.truth(i), &scratch.y))
+            },
+            |a, b| a + b,
+        )?;
+        Ok(self.formulation.loss_scale * sum / self.len() as f64)
+    }
+
+    /// Folds a number of every example, in parts that do not depend on the number of threads.
+    fn over_parts(
+        &self,
+        pool: &Pool,
+        of: impl Fn(usize, &mut OracleScratch<T>) -> Result<f64> + Sync + Send,
+        fold: impl Fn(f64, f64) -> f64 + Sync + Send,
+    ) -> Result<f64> {
+        const PARTS: usize = 64;
+        let parts = pool.map(ranges(self.len(), PARTS), |range| {
+            let mut scratch = OracleScratch::default();
+            range.map(|i| of(i, &mut scratch)).try_fold(0.0, |sum, x| Ok(fold(sum, x?)))
+        });
+        parts.into_iter().try_fold(0.0, |sum, x| Ok(fold(sum, x?)))
+    }
+}
