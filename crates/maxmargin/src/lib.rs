@@ -63,6 +63,7 @@ pub mod data;
 pub mod error;
 pub mod features;
 pub mod inference;
+pub mod kernel;
 mod memory;
 pub mod metrics;
 pub mod model;

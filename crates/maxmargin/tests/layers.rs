@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules by rank: a module may use those of lower rank, and itself.
-const RANKS: [(&str, u32); 19] = [
+const RANKS: [(&str, u32); 20] = [
     ("error", 0),
     ("memory", 0),
     ("sparse", 1),
     ("parallel", 1),
     ("features", 2),
+    ("kernel", 2),
     ("weights", 3),
     ("task", 4),
     ("inference", 5),
