@@ -14,11 +14,13 @@ use crate::sparse::SparseView;
 mod atoms;
 mod columns;
 mod gram;
+mod metric;
 mod specification;
 
 pub use atoms::Atoms;
 pub use columns::Columns;
 pub use gram::{Entry, Gram};
+pub use metric::Metric;
 pub use specification::{Gamma, Specification};
 
 /// `k(a, b)`: symmetric, and positive definite for training to have a bound. Implement it for a kernel of your own.

@@ -17,6 +17,7 @@ mod objective;
 
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
+use crate::kernel::Metric;
 use crate::task::{Counted, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
@@ -110,6 +111,8 @@ pub struct Problem<'a, T: Task> {
     step: usize,
     /// The examples that count; None: all.
     chosen: Option<&'a [u32]>,
+    /// What a kernel makes of inner products of weights; None: nothing.
+    metric: Option<Metric<'a>>,
 }
 
 impl<'a, T: Task> Problem<'a, T> {
@@ -157,7 +160,7 @@ impl<'a, T: Task> Problem<'a, T> {
         for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
-        let problem = Self { task, inputs, outputs, weights, formulation, step: 1, chosen: None };
+        let problem = Self { task, inputs, outputs, weights, formulation, step: 1, chosen: None, metric: None };
         if let Some(counted) = problem.counted() {
             for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
                 counted.check(x, y).map_err(|what| Error::Data { example, what })?;
@@ -200,6 +203,27 @@ impl<'a, T: Task> Problem<'a, T> {
         assert!(!chosen.is_empty() && chosen.iter().all(|&i| (i as usize) < self.len()), "examples of the problem");
         let c = self.formulation.c * chosen.len() as f64 / self.len() as f64;
         Self { chosen: Some(chosen), ..self.with_c(c) }
+    }
+
+    /// The same problem with a kernel: inputs are one-hot vectors of atoms.
+    ///
+    /// # Panics
+    /// If the kernel's block is none of the task's.
+    #[must_use]
+    pub fn with_kernel(&self, metric: Metric<'a>) -> Self {
+        assert!(self.task.blocks().contains(&metric.block()), "a block of the task");
+        Self { metric: Some(metric), ..*self }
+    }
+
+    /// The kernel, where there is one.
+    pub fn metric(&self) -> Option<Metric<'a>> {
+        self.metric
+    }
+
+    /// `w = 0`
+    pub fn zero(&self) -> Weights {
+        let zeros = if self.metric.is_some() { Weights::zeros_with_coefficients } else { Weights::zeros };
+        zeros(self.dimension())
     }
 
     /// The same problem with another C.

@@ -25,6 +25,8 @@ pub(crate) use saved::LARGEST;
 use serde::{Deserialize, Serialize};
 
 use crate::parallel::{Pool, ranges};
+use crate::sparse::axpy;
+use crate::weights::Weights;
 use dual::{Dual, Phase, gather};
 use newton::Newton;
 use saved::Saved;
@@ -32,6 +34,9 @@ use smo::Smo;
 
 /// From this many multiply-adds on, the inner products of a new cut are shared among the threads.
 const SHARED: usize = 1_000_000;
+
+/// Coordinates of w that are summed at a time where cuts have images: so many stay near.
+const PIECE: usize = 1 << 14;
 
 /// Rounds of the solver without progress after which it gives up: the rest is rounding.
 const PATIENCE: usize = 3;
@@ -116,16 +121,54 @@ impl Qp {
         let work: usize = cuts.iter().map(Cut::entries).sum();
         if work > SHARED && pool.threads() > 1 {
             // A product is the same whoever computes it: the parts may follow the number of threads.
-            let products = |part: std::ops::Range<usize>| cuts[part].iter().map(|c| c.dot_dense(dense)).collect();
+            let products = |part: std::ops::Range<usize>| cuts[part].iter().map(|c| c.inner(dense)).collect();
             let parts: Vec<Vec<f64>> = pool.map(ranges(cuts.len(), 4 * pool.threads()), products);
             self.row.extend(parts.into_iter().flatten());
         } else {
-            self.row.extend(cuts.iter().map(|c| c.dot_dense(dense)));
+            self.row.extend(cuts.iter().map(|c| c.inner(dense)));
         }
-        self.row.push(cut.dot_dense(dense));
+        self.row.push(cut.inner(dense));
+        cut.clear_from(&mut self.dense);
+        self.insert(group, cut);
+    }
+
+    /// Adds a cut whose inner products with all cuts, and last with itself, are at hand.
+    ///
+    /// # Panics
+    /// If there is no such group, or the numbers are too few, too many or not finite.
+    pub fn push_with(&mut self, group: usize, cut: Cut, products: &[f64]) {
+        assert_eq!(products.len(), self.len() + 1, "a product with each cut and with itself");
+        self.row.clear();
+        self.row.resize(self.caps().len(), 0.0);
+        self.row.extend(products);
+        self.insert(group, cut);
+    }
+
+    /// Adds a cut that has an image and whose left side is that of the newest cut plus `change`: its inner products follow
+    /// from those of the newest.
+    ///
+    /// # Panics
+    /// If there is no such group or no cut yet, or the cut is not finite.
+    pub fn push_near(&mut self, group: usize, cut: Cut, change: &[(u64, f64)]) {
+        let newest = self.dual.len() - 1;
+        let moved = |image: Option<&[f64]>| -> f64 {
+            let image = image.expect("cuts with images");
+            change.iter().map(|&(at, value)| value * image[at as usize]).sum()
+        };
+        self.row.clear();
+        self.row.extend(self.dual.hessian.row(newest));
+        for (h, other) in self.row[self.dual.groups()..].iter_mut().zip(&self.cuts) {
+            *h += moved(other.image());
+        }
+        let last = self.row[newest];
+        self.row.push(last + moved(cut.image()));
+        self.insert(group, cut);
+    }
+
+    /// Takes in a cut whose row of H is at hand.
+    fn insert(&mut self, group: usize, cut: Cut) {
         assert!(cut.rhs().is_finite() && self.row.iter().all(|h| h.is_finite()), "a cut is finite");
         self.dual.push(group, cut.rhs(), &self.row);
-        cut.clear_from(&mut self.dense);
         self.cuts.push(cut);
         self.idle.push(0);
     }
@@ -203,13 +246,24 @@ impl Qp {
     }
 
     /// `w = sum a_j lhs_j`
-    pub fn weights_into(&self, w: &mut [f64]) {
-        w.fill(0.0);
-        for (cut, &a) in self.cuts.iter().zip(self.alphas()) {
-            if a > 0.0 {
-                cut.add_to(a, w);
+    pub fn weights_into(&self, w: &mut Weights, pool: &Pool) {
+        let active = || self.cuts.iter().zip(self.alphas()).filter(|(_, a)| **a > 0.0);
+        let (dense, coefficients) = w.both_mut();
+        let sum = |w: &mut [f64]| {
+            w.fill(0.0);
+            active().for_each(|(cut, &a)| cut.add_to(a, w));
+        };
+        let Some(coefficients) = coefficients else { return sum(dense) };
+        // Much memory goes by: in pieces, for threads to share.
+        let images: Vec<(&[f64], f64)> = active().filter_map(|(cut, &a)| Some((cut.image()?, a))).collect();
+        let pieces = dense.chunks_mut(PIECE).enumerate().collect();
+        pool.map(pieces, |(at, piece): (usize, &mut [f64])| {
+            piece.fill(0.0);
+            for (image, a) in &images {
+                axpy(*a, &image[at * PIECE..][..piece.len()], piece);
             }
-        }
+        });
+        sum(coefficients);
     }
 
     /// Number of cuts.
@@ -285,10 +339,11 @@ impl Qp {
     }
 
     /// Drops the cuts whose a was 0 after each of the last `rounds` solves (at least one). The solution and
-    /// its value stay.
-    pub fn drop_inactive(&mut self, rounds: u32) {
+    /// its value stay. Returns the places of those that are kept.
+    pub fn drop_inactive(&mut self, rounds: u32) -> Vec<usize> {
         let kept: Vec<usize> = (0..self.len()).filter(|&j| self.idle[j] < rounds.max(1)).collect();
         self.keep(&kept);
+        kept
     }
 
     /// Makes room: at most `max_cuts` cuts stay, without a loss of value.
@@ -331,13 +386,14 @@ impl Qp {
         let mut rhs = 0.0;
         for &(j, share) in &share {
             self.cuts[j].add_to(share, &mut self.dense);
-            crate::sparse::axpy(share, self.dual.hessian.row(p + j), &mut row);
+            axpy(share, self.dual.hessian.row(p + j), &mut row);
             rhs += share * self.dual.b[p + j];
         }
         let diagonal = share.iter().map(|&(j, share)| share * row[p + j]).sum();
         row[p + place] = diagonal;
-        self.cuts[place] = Cut::mean(&self.dense, rhs, share.iter().map(|&(j, share)| (&self.cuts[j], share)));
-        self.cuts[place].clear_from(&mut self.dense);
+        let mean = Cut::mean(&self.dense, rhs, share.iter().map(|&(j, share)| (&self.cuts[j], share)));
+        mean.clear_from(&mut self.dense);
+        self.cuts[place] = mean;
         self.dual.replace(p + place, sum, rhs, &row);
         let kept: Vec<usize> = (0..self.len()).filter(|j| *j == place || !members.contains(j)).collect();
         self.idle[place] = 0;

@@ -26,6 +26,7 @@ pub mod path;
 pub mod perceptron;
 mod permutation;
 mod random;
+pub mod sampled_constant;
 mod state;
 pub mod subgradient;
 
@@ -203,6 +204,9 @@ pub struct Solution {
     pub weights: Weights,
     /// What is known of them.
     pub report: Report,
+    /// The mean loss on the training examples, estimated, of solvers that do not look at all of them. Then the
+    /// weights are their coefficients alone, without scores.
+    pub train_loss: Option<f64>,
     /// The state at the end, where [`Settings::keep_state`] asks for it. None for data that cannot be separated.
     pub state: Option<State>,
 }
@@ -263,6 +267,18 @@ impl Settings {
             Penalty::Linear | Penalty::Quadratic => Stop::Gap(DEFAULT_EPSILON * problem.usual_loss()),
         })
     }
+}
+
+/// For solvers that step along single examples' features, which a kernel does not write down.
+fn refuse_kernel<T: Task>(name: &str, problem: &Problem<'_, T>) -> Result<()> {
+    if problem.metric().is_none() {
+        return Ok(());
+    }
+    let rule = format!(
+        "{name} works with a kernel only through a low rank (--low-rank); without it take one-slack, n-slack, bcfw or \
+         sampled-linear"
+    );
+    Err(Error::setting("solver", rule))
 }
 
 /// epsilon for a loss whose largest value is 1.

@@ -2,17 +2,33 @@
 
 use crate::features::Block;
 use crate::memory::{room, zeros};
-use crate::sparse::SparseView;
+use crate::sparse::{SparseView, dot};
 
-/// The weights of a linear model, laid out by the task's blocks.
+/// The weights of a model, laid out by the task's blocks.
+///
+/// With a kernel, w is a sum of atoms' feature maps that are never written down. What stands in the place of its coordinates
+/// is its inner product with each atom in each slot, which is the score of an input that is that atom; beside it stand
+/// the coefficients of the sum.
 #[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     dense: Vec<f64>,
+    /// None: the same as the coordinates.
+    coefficients: Option<Vec<f64>>,
 }
 
 impl Clone for Weights {
     fn clone(&self) -> Self {
-        self.dense.iter().copied().collect()
+        let copy = |numbers: &Vec<f64>| {
+            let mut copy = room(numbers.len());
+            copy.extend(numbers);
+            copy
+        };
+        Self { dense: copy(&self.dense), coefficients: self.coefficients.as_ref().map(copy) }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.dense.clone_from(&other.dense);
+        self.coefficients.clone_from(&other.coefficients);
     }
 }
 
@@ -21,13 +37,13 @@ impl FromIterator<f64> for Weights {
         let numbers = numbers.into_iter();
         let mut dense = room(numbers.size_hint().0);
         dense.extend(numbers);
-        Self { dense }
+        Self::from(dense)
     }
 }
 
 impl From<Vec<f64>> for Weights {
     fn from(dense: Vec<f64>) -> Self {
-        Self { dense }
+        Self { dense, coefficients: None }
     }
 }
 
@@ -40,7 +56,51 @@ impl From<Weights> for Vec<f64> {
 impl Weights {
     /// `d` zeros.
     pub fn zeros(d: usize) -> Self {
-        Self { dense: zeros(d) }
+        Self { dense: zeros(d), coefficients: None }
+    }
+
+    /// `d` zeros, and as many coefficients.
+    pub fn zeros_with_coefficients(d: usize) -> Self {
+        Self { dense: zeros(d), coefficients: Some(zeros(d)) }
+    }
+
+    /// The coefficients of the atoms; without a kernel the coordinates themselves.
+    pub fn coefficients(&self) -> &[f64] {
+        self.coefficients.as_deref().unwrap_or(&self.dense)
+    }
+
+    /// Are there coefficients beside the coordinates?
+    pub fn has_coefficients(&self) -> bool {
+        self.coefficients.is_some()
+    }
+
+    /// Coordinates and, where there are any, coefficients, to be changed together.
+    pub fn both_mut(&mut self) -> (&mut [f64], Option<&mut [f64]>) {
+        (&mut self.dense, self.coefficients.as_deref_mut())
+    }
+
+    /// `|w|^2`
+    pub fn norm2(&self) -> f64 {
+        dot(&self.dense, self.coefficients())
+    }
+
+    /// `w += t (other - w)`
+    pub fn move_towards(&mut self, other: &Self, t: f64) {
+        if t == 1.0 {
+            // Exactly the other, whatever the rounding.
+            self.clone_from(other);
+            return;
+        }
+        let go = |from: &mut [f64], to: &[f64]| from.iter_mut().zip(to).for_each(|(w, &to)| *w += t * (to - *w));
+        go(&mut self.dense, &other.dense);
+        if let Some(coefficients) = &mut self.coefficients {
+            go(coefficients, other.coefficients());
+        }
+    }
+
+    /// `w *= factor`
+    pub fn scale(&mut self, factor: f64) {
+        self.dense.iter_mut().chain(self.coefficients.iter_mut().flatten()).for_each(|w| *w *= factor);
     }
 
     /// The coordinates.

@@ -6,6 +6,7 @@ use clarabel::solver::{
 };
 use maxmargin::parallel::Pool;
 use maxmargin::qp::{Cut, Outcome, Qp};
+use maxmargin::weights::Weights;
 use proptest::prelude::*;
 
 /// A problem by its numbers: cuts with their groups, and the caps.
@@ -143,6 +144,13 @@ fn soft() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec((-3.0..6.0_f64).prop_map(|e| 10.0_f64.powf(e)), 1..4)
 }
 
+/// `w = sum a_j lhs_j`
+fn weights(qp: &Qp) -> Vec<f64> {
+    let mut w = Weights::zeros(qp.dimension());
+    qp.weights_into(&mut w, &Pool::new(1).unwrap());
+    w.into()
+}
+
 /// a is feasible, and value and gap are what they are defined to be.
 fn check_laws(numbers: &Numbers, qp: &Qp) {
     let mut sums = vec![0.0; numbers.caps.len()];
@@ -153,8 +161,7 @@ fn check_laws(numbers: &Numbers, qp: &Qp) {
     for (sum, cap) in sums.iter().zip(qp.caps()) {
         assert!(*sum <= cap * (1.0 + 1e-12), "{sum} > {cap}");
     }
-    let mut w = vec![0.0; numbers.dimension];
-    qp.weights_into(&mut w);
+    let w = weights(qp);
     let ba: f64 = qp.cuts().iter().zip(qp.alphas()).map(|(c, a)| c.rhs() * a).sum();
     let value = ba - 0.5 * inner(&w, &w);
     // |lhs|^2 < 64 here: the rounding of a score, and what a cap or the a's make of it.
@@ -220,15 +227,13 @@ proptest! {
         prop_assert_eq!(qp.value(), value);
         prop_assert!(qp.gap() <= gap);
 
-        let mut w = vec![0.0; numbers.dimension];
-        qp.weights_into(&mut w);
+        let w = weights(&qp);
         let newest = qp.cuts().last().cloned();
         qp.shrink_to(room);
         prop_assert!(qp.len() <= room.max(numbers.caps.len() + 1));
         prop_assert!((qp.value() - value).abs() <= 1e-10 * scale, "{} {}", qp.value(), value);
         prop_assert_eq!(qp.cuts().last().cloned(), newest);
-        let mut after = vec![0.0; numbers.dimension];
-        qp.weights_into(&mut after);
+        let after = weights(&qp);
         let length = inner(&w, &w).sqrt();
         let far = w.iter().zip(&after).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
         prop_assert!(far <= 1e-9 * (1.0 + length + numbers.caps.iter().sum::<f64>() * 1e-3), "{} {}", far, length);
@@ -361,8 +366,7 @@ fn threads_do_not_change_a_bit() {
             qp.push(j % 2, Cut::from_dense(&lhs, 1.0 + noise(&mut state) / 2.0, 1.0, 1e-3), &pool);
             let _ = qp.solve(1e-6);
         }
-        let mut w = vec![0.0; 60_000];
-        qp.weights_into(&mut w);
+        let w = weights(&qp);
         (qp.value(), qp.gap(), qp.alphas().to_vec(), w)
     };
     assert_eq!(solve(1), solve(2));

@@ -191,7 +191,7 @@ fn the_tight_example_step_by_step() {
         let mut w = Weights::zeros(problem.dimension());
         let mut scratch = OracleScratch::default();
         for k in 0..60 {
-            qp.weights_into(w.as_mut_slice());
+            qp.weights_into(&mut w, &pool);
             let h = problem.oracle(0, &w, &mut scratch).unwrap();
             let primal = problem.objective(&w, &pool).unwrap();
             let gap = (primal - qp.value()) / c;

@@ -3,12 +3,11 @@
 use super::{OracleScratch, Penalty, Problem, Rescaling};
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::sparse::dot;
 use crate::task::{LossTerm, Task};
 use crate::weights::Weights;
 
 fn half_norm2(w: &Weights) -> f64 {
-    0.5 * dot(w.as_slice(), w.as_slice())
+    0.5 * w.norm2()
 }
 
 impl<T: Task> Problem<'_, T> {

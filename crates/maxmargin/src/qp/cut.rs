@@ -12,6 +12,8 @@ use crate::sparse;
 pub struct Cut {
     lhs: Lhs,
     rhs: f64,
+    /// With a kernel: the inner products of the left side with all atoms in all slots. None: the left side itself.
+    image: Option<Vec<f64>>,
     /// `|e|`, the length of what rounding took from the left side, and the radius for which the right side has paid.
     error: f64,
     radius: f64,
@@ -38,7 +40,11 @@ impl Cut {
         let error = lhs.iter().map(|&v| v - f64::from(v as f32)).map(|e| e * e).sum::<f64>().sqrt();
         let spent = if error == 0.0 { 0.0 } else { error * radius };
         // A value beyond f32 makes the error infinite or NaN; such a cut stays in f64 as well.
-        if spent <= budget { Self { lhs: narrow(lhs), rhs: rhs - spent, error, radius } } else { Self::exact(lhs, rhs) }
+        if spent <= budget {
+            Self { lhs: narrow(lhs), rhs: rhs - spent, image: None, error, radius }
+        } else {
+            Self::exact(lhs, rhs)
+        }
     }
 
     /// The cut in f64, without any rounding.
@@ -50,7 +56,17 @@ impl Cut {
         } else {
             Lhs::Dense64(lhs.to_vec())
         };
-        Self { lhs, rhs, error: 0.0, radius: f64::INFINITY }
+        Self { lhs, rhs, image: None, error: 0.0, radius: f64::INFINITY }
+    }
+
+    /// The cut whose left side has these entries, coordinates ascending, in f64.
+    ///
+    /// # Panics
+    /// If a coordinate is 2^32 or more.
+    pub fn from_entries(entries: &[(u64, f64)], rhs: f64) -> Self {
+        let index = |&(at, _): &(u64, f64)| u32::try_from(at).expect("fewer than 2^32 coordinates");
+        let lhs = Lhs::Sparse64(entries.iter().map(index).collect(), entries.iter().map(|e| e.1).collect());
+        Self { lhs, rhs, image: None, error: 0.0, radius: f64::INFINITY }
     }
 
     /// A mean of cuts, in f64: with the left and right sides of the mean, and the `members` with their shares.
@@ -59,8 +75,22 @@ impl Cut {
         for (cut, share) in members {
             mean.error += share * cut.error;
             mean.radius = mean.radius.min(cut.radius);
+            if let Some(image) = &cut.image {
+                sparse::axpy(share, image, mean.image.get_or_insert_with(|| vec![0.0; image.len()]));
+            }
         }
         mean
+    }
+
+    /// The same cut where a kernel gives the inner products: `image` has those of its left side with all atoms in all slots.
+    #[must_use]
+    pub fn with_image(self, image: Vec<f64>) -> Self {
+        Self { image: Some(image), ..self }
+    }
+
+    /// The inner products with all atoms in all slots, where there is a kernel.
+    pub(super) fn image(&self) -> Option<&[f64]> {
+        self.image.as_deref()
     }
 
     /// Makes the cut one that holds for `|w| <= radius`, at the price of its right side.
@@ -85,7 +115,9 @@ impl Cut {
                 indices.len() == values.len() && indices.iter().all(fits) && values.iter().all(|&v| small(v))
             }
         };
-        lhs_is_sound && small(self.rhs) && small(self.error) && self.radius >= 0.0
+        let image_is_sound =
+            self.image.as_ref().is_none_or(|image| image.len() == dimension && image.iter().all(|&v| small(v)));
+        lhs_is_sound && image_is_sound && small(self.rhs) && small(self.error) && self.radius >= 0.0
     }
 
     /// The right side, less what the rounding of the left side took.
@@ -101,6 +133,11 @@ impl Cut {
             Lhs::Sparse32(indices, values) => dot_sparse(indices, values, w),
             Lhs::Sparse64(indices, values) => dot_sparse(indices, values, w),
         }
+    }
+
+    /// The inner product of the left side with the vector whose coefficients are `lhs`.
+    pub(super) fn inner(&self, lhs: &[f64]) -> f64 {
+        self.image.as_ref().map_or_else(|| self.dot_dense(lhs), |image| sparse::dot(image, lhs))
     }
 
     /// `w += scale * lhs`
@@ -127,6 +164,10 @@ impl Cut {
 
     /// Number of stored entries: the multiply-adds of one inner product.
     pub fn entries(&self) -> usize {
+        self.image.as_ref().map_or_else(|| self.stored(), Vec::len)
+    }
+
+    fn stored(&self) -> usize {
         match &self.lhs {
             Lhs::Dense32(values) | Lhs::Sparse32(_, values) => values.len(),
             Lhs::Dense64(values) | Lhs::Sparse64(_, values) => values.len(),
@@ -140,7 +181,7 @@ impl Cut {
             Lhs::Dense64(_) | Lhs::Sparse32(..) => 8,
             Lhs::Sparse64(..) => 12,
         };
-        entry * self.entries()
+        entry * self.stored() + self.image.as_ref().map_or(0, |image| 8 * image.len())
     }
 }
 

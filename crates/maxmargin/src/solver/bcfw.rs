@@ -160,7 +160,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             solver,
             problem,
             pool,
-            dual: Dual::new(problem),
+            dual: Dual::new(problem, pool),
             visits: Visits::new(problem, solver.order, seed),
             position: Position::default(),
             lanes,

@@ -9,11 +9,11 @@
 //! products at hand ([`block`]), and w moves by what changed. No visit touches more of w than the parts of the example's own
 //! outputs.
 
-use super::state::{Reader, Writer, check, check_weights, is_sound};
+use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
-use crate::features::{Accumulate, Lookup, Prefetch, ScoreIn, Sink};
+use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
+use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
-use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -38,6 +38,7 @@ pub(super) struct Visit {
 /// The dual variables, and w.
 pub(super) struct Blocks<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
+    pool: &'p Pool,
     own: Vec<Block<T::Output>>,
     pub(super) w: Weights,
     values: Vec<f64>,
@@ -45,18 +46,22 @@ pub(super) struct Blocks<'p, 'a, T: Task> {
     row: Vec<f64>,
     /// The left side whose inner products are computed.
     lhs: Lookup,
+    /// With a kernel: the step of w.
+    step: Collect,
 }
 
 impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>) -> Self {
+    pub(super) fn new(problem: &'p Problem<'a, T>, pool: &'p Pool) -> Self {
         Self {
             problem,
+            pool,
             own: (0..problem.len()).map(|_| Block::default()).collect(),
-            w: Weights::zeros(problem.dimension()),
+            w: problem.zero(),
             values: Vec::new(),
             before: Vec::new(),
             row: Vec::new(),
             lhs: Lookup::default(),
+            step: Collect::default(),
         }
     }
 
@@ -82,12 +87,12 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             }
         }
         self.w = reader.take()?;
-        check_weights(&self.w, problem.dimension())
+        check_point(&self.w, &problem.zero())
     }
 
     /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.
     pub(super) fn rescale(&mut self, growth: f64) -> Result<()> {
-        let (mut linear, mut square) = (0.0, dot(self.w.as_slice(), self.w.as_slice()));
+        let (mut linear, mut square) = (0.0, self.w.norm2());
         for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
             linear += block.rhs();
             square += self.limits(i).ridge * block.sum() * block.sum();
@@ -159,7 +164,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         Ok(gap)
     }
 
-    /// Visits block i, and hands what changed to `follow`, which moves w. `found`: what the oracle found, at this w or shortly
+    /// Visits block i, and hands what changed to `follow`, which moves w; with a kernel w is moved here. `found`: what the oracle found, at this w or shortly
     /// before, and what it must be worth: it is taken in where it needs more slack by that than the outputs that the example
     /// has. `now` marks the outputs that are of use.
     pub(super) fn visit(
@@ -195,7 +200,14 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         if rise > 0.0 {
             let changes = Changes { problem: self.problem, i, held: &self.own[i].held, before: &self.before };
             work += 1.0 + changes.iter().count() as f64;
-            follow(&mut self.w, changes)?;
+            match self.problem.metric() {
+                None => follow(&mut self.w, changes)?,
+                Some(metric) => {
+                    self.step.clear();
+                    changes.emit(&mut self.step)?;
+                    metric.add_to(self.step.merged(), &mut self.w, self.pool);
+                }
+            }
         }
         Ok(Visit { gap, rise, work })
     }
@@ -204,7 +216,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     pub(super) fn prefetch(&self, i: usize) -> Result<()> {
         /// Numbers that a core's second cache holds, roughly.
         const NEAR: usize = 1 << 16;
-        if self.w.len() <= NEAR {
+        if self.w.len() <= NEAR || self.problem.metric().is_some() {
             return Ok(());
         }
         let (problem, mut sink) = (self.problem, Prefetch { w: self.w.as_slice() });
@@ -218,25 +230,30 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         let (x, truth) = (problem.input(i), problem.truth(i));
         let term = problem.term(task.loss(truth, &y));
         debug_assert!(!self.has(i, &y), "an output that the example has");
-        self.lhs.clear();
-        problem.emit(i, &y, term.factor, &mut self.lhs)?;
-        let inner = |y: &T::Output| {
-            let mut sink = ScoreIn { lookup: &self.lhs, total: 0.0 };
-            task.difference(x, truth, y, &mut sink)?;
-            Ok(sink.total)
-        };
         self.row.clear();
-        for held in &self.own[i].held {
-            self.row.push(held.term.factor * inner(&held.y)?);
+        let earlier = self.own[i].held.iter().map(|held| (&held.y, held.term.factor));
+        let outputs = earlier.chain([(&y, term.factor)]);
+        if let Some(metric) = problem.metric() {
+            let lhs = collected(problem, i, &y, term.factor)?;
+            for (other, factor) in outputs {
+                self.row.push(metric.inner(&lhs, &collected(problem, i, other, factor)?));
+            }
+        } else {
+            self.lhs.clear();
+            problem.emit(i, &y, term.factor, &mut self.lhs)?;
+            for (other, factor) in outputs {
+                let mut sink = ScoreIn { lookup: &self.lhs, total: 0.0 };
+                task.difference(x, truth, other, &mut sink)?;
+                self.row.push(factor * sink.total);
+            }
         }
-        self.row.push(term.factor * inner(&y)?);
         self.own[i].push(Held { y, term, alpha: 0.0, used: now }, &self.row);
         Ok(())
     }
 
     /// D, a lower bound of P.
     pub(super) fn value(&self) -> f64 {
-        let mut value = -0.5 * dot(self.w.as_slice(), self.w.as_slice());
+        let mut value = -0.5 * self.w.norm2();
         for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
             value += block.rhs() - 0.5 * self.limits(i).ridge * block.sum() * block.sum();
         }
@@ -245,12 +262,16 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.
     pub(super) fn rebuild(&mut self) -> Result<()> {
-        let mut sink = Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 };
+        let (dense, coefficients) = self.w.both_mut();
+        let mut sink = Accumulate { sum: coefficients.unwrap_or(dense), factor: 1.0 };
         sink.sum.fill(0.0);
         for (i, block) in self.own.iter().enumerate() {
             for held in block.held.iter().filter(|held| held.alpha > 0.0) {
                 self.problem.emit(i, &held.y, held.alpha * held.term.factor, &mut sink)?;
             }
+        }
+        if let Some(metric) = self.problem.metric() {
+            metric.refresh(&mut self.w, self.pool);
         }
         Ok(())
     }
@@ -265,6 +286,13 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     pub(super) fn drop_idle(&mut self, since: u32) {
         self.own.iter_mut().for_each(|block| block.drop_idle(since));
     }
+}
+
+/// `factor * dpsi_i(y)`, coordinates ascending.
+fn collected<T: Task>(problem: &Problem<'_, T>, i: usize, y: &T::Output, factor: f64) -> Result<Vec<(u64, f64)>> {
+    let mut sum = Collect::default();
+    problem.emit(i, y, factor, &mut sum)?;
+    Ok(sum.merged().to_vec())
 }
 
 /// What a visit has changed in a block.

@@ -8,12 +8,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Header, Reader, Resumable, Writer, check, check_weights};
+use super::state::{Header, Reader, Resumable, Writer, check, check_point};
 use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
-use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -83,14 +82,14 @@ impl SoFar {
         }
     }
 
-    /// Is this what a run with `d` weights can have reached?
-    fn check(&self, d: usize) -> Result<()> {
+    /// Is this what a run with weights of this kind can have reached?
+    fn check(&self, like: &Weights) -> Result<()> {
         let counters = [self.rounds, self.oracle_calls, self.cache_hits];
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
         check(self.primal >= 0.0 && self.dual < f64::INFINITY, "primal and dual")?;
-        check_weights(&self.best, d)
+        check_point(&self.best, like)
     }
 }
 
@@ -144,7 +143,7 @@ impl<'o> Course<'o> {
             exact_oracle: problem.oracle_is_exact(),
             max_passes: settings.max_passes,
             kept: Ok(None),
-            so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(problem.dimension()))),
+            so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| problem.zero())),
         })
     }
 
@@ -156,6 +155,17 @@ impl<'o> Course<'o> {
         self
     }
 
+    /// The course of a solver whose dual value is an estimate, no bound.
+    pub(super) fn with_estimate(mut self) -> Self {
+        self.exact_oracle = false;
+        self
+    }
+
+    /// Takes note of an estimate of the minimum.
+    pub(super) fn estimate(&mut self, value: f64) {
+        self.so_far.dual = value;
+    }
+
     /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
     /// returned. With another C the course is a new one that begins with P of the best point so far.
     pub(super) fn resume<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<Option<Saved<'o>>> {
@@ -163,7 +173,7 @@ impl<'o> Course<'o> {
         let (header, mut reader) = Reader::new(state)?;
         let growth = self.header.resumes(&header)?;
         let so_far: SoFar = reader.take()?;
-        so_far.check(problem.dimension())?;
+        so_far.check(&problem.zero())?;
         if growth.is_some() {
             let primal = self.offer_exact(problem, &so_far.best, pool)?;
             check(primal.is_finite(), "weights")?;
@@ -220,8 +230,8 @@ impl<'o> Course<'o> {
             return Ok(f64::INFINITY);
         }
         let mut multiple = w.clone();
-        multiple.as_mut_slice().iter_mut().for_each(|w| *w /= kept);
-        let primal = 0.5 * dot(multiple.as_slice(), multiple.as_slice());
+        multiple.scale(1.0 / kept);
+        let primal = 0.5 * multiple.norm2();
         self.offer(&multiple, primal);
         Ok(primal)
     }
@@ -395,7 +405,7 @@ impl<'o> Course<'o> {
             seconds_oracle: self.so_far.seconds_oracle,
             seconds_qp: self.so_far.seconds_qp,
         };
-        Ok(Solution { weights: self.so_far.best, report, state: self.kept? })
+        Ok(Solution { weights: self.so_far.best, report, train_loss: None, state: self.kept? })
     }
 }
 

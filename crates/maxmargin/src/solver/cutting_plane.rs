@@ -17,15 +17,21 @@ use serde::{Deserialize, Serialize};
 use super::course::{Saved, Tightening};
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
-use super::state::{Resumable, Writer, check, check_weights};
+use super::random::Random;
+use super::state::{Resumable, Writer, check, check_point};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Formulation, Penalty, Problem};
 use crate::qp::{Cut, Outcome, Qp};
-use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
+
+mod draw;
+mod kernel;
+
+use draw::Drawn;
+pub use draw::{Sampling, Scheme};
 
 /// Where the next cut is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,11 +58,20 @@ pub struct CuttingPlane {
     pub idle_rounds: u32,
     /// At most that many cuts: beyond it active ones are replaced by their aggregate.
     pub max_cuts: usize,
+    /// With a kernel: how much of each cut is taken. None: all of it, which makes cuts dear and their bound a proof.
+    pub sampling: Option<Sampling>,
 }
 
 impl Default for CuttingPlane {
     fn default() -> Self {
-        Self { groups: 1, cache: None, placement: Placement::LineSearch, idle_rounds: 50, max_cuts: 1000 }
+        Self {
+            groups: 1,
+            cache: None,
+            placement: Placement::LineSearch,
+            idle_rounds: 50,
+            max_cuts: 1000,
+            sampling: None,
+        }
     }
 }
 
@@ -72,7 +87,11 @@ const STEP_MEMORY: f64 = 0.9;
 
 impl Solver for CuttingPlane {
     fn name(&self) -> &'static str {
-        if self.groups == 1 { "one-slack" } else { "group-slack" }
+        match self.sampling {
+            Some(_) => "sampled-linear",
+            None if self.groups == 1 => "one-slack",
+            None => "group-slack",
+        }
     }
 
     fn solve<T: Task>(
@@ -93,17 +112,21 @@ impl Solver for CuttingPlane {
             let rule = format!("must be at least {} for {} groups", 2 * self.groups + 2, self.groups);
             return Err(Error::setting("max-cuts", rule));
         }
+        self.check_sampling(problem)?;
         let mut course = Course::new(self, problem, settings, observer)?;
+        if self.sampling.is_some() {
+            course = course.with_estimate();
+        }
         let pool = Pool::new(settings.threads)?;
         let saved = course.resume(problem, &pool)?;
         let start = match &settings.warm_start {
             Some(start) => Some(start.clone()),
-            None if saved.is_none() && self.keep(problem) == Keep::All => {
+            None if saved.is_none() && self.keep(problem) == Keep::All && problem.metric().is_none() => {
                 self.start_on_sample(problem, settings, &mut course)?
             }
             None => None,
         };
-        let mut run = Run::new(self, problem, &pool, start);
+        let mut run = Run::new(self, problem, settings.seed, &pool, start);
         let begun = match saved {
             Some(saved) => run.restore(saved, &mut course)?,
             None => run.first_round(&mut course)?,
@@ -200,6 +223,9 @@ struct Master {
     resting: u32,
     stalled: u32,
     tightening: Tightening,
+    /// With a kernel: the last cuts, by group.
+    drawn: Vec<Drawn>,
+    random: Random,
 }
 
 /// A run: the master, and the partitions that serve it.
@@ -218,10 +244,18 @@ struct Run<'p, 'a, T: Task> {
     master: Master,
     ahead: Weights,
     lhs: Vec<f64>,
+    /// Where between the centre and the point ahead the last cut was taken.
+    mu: f64,
 }
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
-    fn new(solver: &'p CuttingPlane, problem: &'p Problem<'a, T>, pool: &'p Pool, start: Option<Weights>) -> Self {
+    fn new(
+        solver: &'p CuttingPlane,
+        problem: &'p Problem<'a, T>,
+        seed: u64,
+        pool: &'p Pool,
+        start: Option<Weights>,
+    ) -> Self {
         let keep = solver.keep(problem);
         let (n, d, formulation) = (problem.len(), problem.dimension(), problem.formulation());
         let hard = formulation.penalty == Penalty::Hard;
@@ -235,7 +269,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 group_of_part.push(g);
             }
         }
-        let start = start.unwrap_or_else(|| Weights::zeros(d));
+        let start = start.unwrap_or_else(|| problem.zero());
+        if matches!(solver.sampling, Some(Sampling { scheme: Scheme::Uniform, .. })) {
+            for lines in &mut parts {
+                lines.members = Some(Vec::new());
+            }
+        }
+        let drawn = problem.metric().map(|_| groups.iter().map(|_| Drawn::new(d)).collect());
         Self {
             problem,
             pool,
@@ -252,11 +292,14 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 resting: 0,
                 stalled: 0,
                 tightening: Tightening::default(),
+                drawn: drawn.unwrap_or_default(),
+                random: Random::new(seed),
             },
             groups,
             parts,
             group_of_part,
             lhs: vec![0.0; d],
+            mu: 0.0,
         }
     }
 
@@ -267,16 +310,18 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             lines.read(&mut saved.reader)?;
         }
         let (d, caps) = (self.problem.dimension(), caps(self.problem, &self.groups));
-        let Master { qp, center, usual_step, .. } = &mut self.master;
-        check_weights(center, d)?;
+        let Master { qp, center, usual_step, drawn, .. } = &mut self.master;
+        check_point(center, &self.problem.zero())?;
+        check(drawn.iter().all(|drawn| drawn.lhs.len() == d && drawn.image.len() == d), "the last cuts")?;
+        check(drawn.len() == if self.problem.metric().is_some() { caps.len() } else { 0 }, "the last cuts")?;
         check((0.0..=1.0).contains(usual_step), "the usual step")?;
         check(qp.dimension() == d && qp.caps().len() == caps.len(), "the dual")?;
         if saved.growth.is_some() {
             // Cuts and lines are the same for every C, but for what rounding has cost: |w*|^2 / 2 <= P.
             qp.widen((2.0 * course.so_far.primal).sqrt());
             qp.set_caps(caps);
-            course.bound(qp.value());
             (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
+            self.bound(course);
             self.master.exact_gap = course.gap();
             (self.master.stuck, self.master.resting, self.master.stalled) = (false, 0, 0);
             self.master.tightening = Tightening::default();
@@ -307,12 +352,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             let value = qp.value();
             let outcome = course.in_qp(|| qp.solve(tolerance));
             tightening.after(qp.value() - value, tolerance);
-            course.bound(qp.value());
+            self.bound(course);
             if outcome == Outcome::Unbounded {
                 return Ok(Status::Infeasible);
             }
             course.in_qp(|| {
-                qp.weights_into(self.ahead.as_mut_slice());
+                let qp = &mut self.master.qp;
+                qp.weights_into(&mut self.ahead, self.pool);
                 qp.drop_inactive(self.solver.idle_rounds);
             });
             let exact = self.round(course)?;
@@ -372,7 +418,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             if plain { Ok((1.0, self.look_ahead()?)) } else { self.search() }
         })?;
         self.master.usual_step = STEP_MEMORY * self.master.usual_step + (1.0 - STEP_MEMORY) * t.min(1.0);
-        move_towards(&mut self.master.center, &self.ahead, t);
+        self.master.center.move_towards(&self.ahead, t);
         // While the cached outputs violate enough, they make the cut; else the oracle does.
         let exact_gap = if self.master.exact_gap.is_finite() { self.master.exact_gap } else { 0.0 };
         let enough = (0.5 * course.target()).max(CACHED_SHARE * exact_gap);
@@ -392,7 +438,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn end_cut(&mut self, sums: &[Sums], primal: Primal, course: &mut Course<'_>) -> Result<Option<f64>> {
         let n = self.problem.len() as u64;
         course.so_far.cache_hits += sums.iter().map(|s| s.hits).sum::<u64>();
-        let half_norm2 = 0.5 * dot(self.master.center.as_slice(), self.master.center.as_slice());
+        let half_norm2 = 0.5 * self.master.center.norm2();
         let exact = match primal {
             Primal::Unknown => None,
             Primal::OnLines(model) => Some(model),
@@ -413,7 +459,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             self.master.exact_gap = course.gap();
         }
         let (primal, target) = (course.so_far.primal, course.target());
-        course.in_qp(|| self.push(sums, primal, target));
+        course.in_qp(|| self.push(sums, primal, target))?;
         Ok(exact)
     }
 
@@ -427,19 +473,31 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 
     /// One cut for each group: the mean over its examples.
-    fn push(&mut self, sums: &[Sums], primal: f64, target: f64) {
+    fn push(&mut self, sums: &[Sums], primal: f64, target: f64) -> Result<()> {
         // |w*|^2 / 2 <= P* <= P: within this radius a cut rounded to f32 must stay valid, at a hundredth of the target.
         let radius = (2.0 * primal).sqrt();
         // In f64 for the hard margin: opposite cuts must cancel to the last digit to be told as a contradiction.
         let budget = if self.is_hard() { -1.0 } else { 0.01 * target / self.problem.formulation().c };
-        for (g, group) in self.groups.iter().enumerate() {
+        for g in 0..self.groups.len() {
+            let group = self.groups[g].clone();
             let own = self.parts.iter().zip(sums).zip(&self.group_of_part).filter(|part| *part.1 == g);
             let rhs = mean_cut(own.map(|((part, sums), _)| (part.lhs(), sums)), group.len(), &mut self.lhs);
-            if rhs != 0.0 || self.lhs.iter().any(|&x| x != 0.0) {
-                self.master.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool);
+            if rhs == 0.0 && self.lhs.iter().all(|&x| x == 0.0) {
+                continue;
+            }
+            match self.problem.metric() {
+                None => self.master.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool),
+                Some(metric) => self.push_drawn(g, rhs, target, metric)?,
             }
         }
         self.master.qp.shrink_to(self.solver.max_cuts);
+        Ok(())
+    }
+
+    /// Takes note of the QP's value: a lower bound where all cuts are whole.
+    fn bound(&self, course: &mut Course<'_>) {
+        let value = self.master.qp.value();
+        if self.solver.sampling.is_some() { course.estimate(value) } else { course.bound(value) }
     }
 
     fn is_hard(&self) -> bool {
@@ -451,7 +509,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let ahead = &self.ahead;
         let slacks = self.pool.map(self.parts.iter_mut().collect(), |lines| lines.look_ahead(ahead));
         let slack = slacks.into_iter().sum::<Result<f64>>()?;
-        Ok(0.5 * dot(ahead.as_slice(), ahead.as_slice()) + self.slack_factor() * slack)
+        Ok(0.5 * ahead.norm2() + self.slack_factor() * slack)
     }
 
     fn each_part(&mut self, f: impl Fn(&mut Lines<'p, 'a, T>) + Sync + Send) {
@@ -460,7 +518,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// The minimum of P, on the lines, from the centre towards the point ahead: where, and its value.
     fn search(&mut self) -> Result<(f64, f64)> {
-        let half_norm2 = Polynomial::half_norm2(self.master.center.as_slice(), self.ahead.as_slice());
+        let half_norm2 = Polynomial::half_norm2(&self.master.center, &self.ahead);
         let factor = self.slack_factor();
         let ahead = &self.ahead;
         let (mut low, mut high) = (0.0, (SEARCHED * self.master.usual_step).clamp(1e-3, 1.0));
@@ -489,11 +547,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// Moves the lines' centre to t and cuts between it and the point ahead.
     fn cut(&mut self, t: f64) -> Result<Vec<Sums>> {
         let mu = if self.searches && !self.master.stuck { self.master.usual_step.clamp(MU.0, MU.1) } else { 1.0 };
+        self.mu = mu;
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.advance_and_cut(t, mu)).into_iter().collect()
     }
 
     /// Asks the oracle at the centre, and cuts there.
     fn ask(&mut self) -> Result<Vec<Sums>> {
+        self.mu = 0.0;
         let center = &self.master.center;
         self.pool.map(self.parts.iter_mut().collect(), |lines| lines.ask_and_cut(center)).into_iter().collect()
     }
@@ -511,15 +571,4 @@ fn caps<T: Task>(problem: &Problem<'_, T>, groups: &[Range<usize>]) -> Vec<f64> 
     let Formulation { c, penalty, .. } = problem.formulation();
     let share = |group: &Range<usize>| c * group.len() as f64 / problem.len() as f64;
     groups.iter().map(|group| if penalty == Penalty::Hard { f64::INFINITY } else { share(group) }).collect()
-}
-
-/// `center += t (ahead - center)`
-fn move_towards(center: &mut Weights, ahead: &Weights, t: f64) {
-    if t == 1.0 {
-        center.clone_from(ahead);
-    } else {
-        for (c, &a) in center.as_mut_slice().iter_mut().zip(ahead.as_slice()) {
-            *c += t * (a - *c);
-        }
-    }
 }

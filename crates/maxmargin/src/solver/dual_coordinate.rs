@@ -86,6 +86,7 @@ impl Solver for DualCoordinate {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
+        super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack";
             return Err(Error::setting("penalty", rule));

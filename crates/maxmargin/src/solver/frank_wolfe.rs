@@ -42,6 +42,7 @@ impl Solver for FrankWolfe {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
+        super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty != Penalty::Linear {
             let rule = "frank-wolfe needs a bounded dual, which only linear slack has; take bcfw, one-slack or n-slack";
             return Err(Error::setting("penalty", rule));

@@ -5,6 +5,8 @@
 //! by step, those outside: what is left when no break is inside is one polynomial. Exact, and linear in their number.
 
 use crate::parallel::Pool;
+use crate::sparse::dot;
+use crate::weights::Weights;
 
 /// `p[0] + p[1] t + p[2] t^2`
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -12,9 +14,14 @@ pub(super) struct Polynomial([f64; 3]);
 
 impl Polynomial {
     /// `1/2 |center + t (ahead - center)|^2`
-    pub(super) fn half_norm2(center: &[f64], ahead: &[f64]) -> Self {
+    pub(super) fn half_norm2(center: &Weights, ahead: &Weights) -> Self {
+        if center.has_coefficients() {
+            let (c, a, both) = (center.norm2(), ahead.norm2(), dot(center.coefficients(), ahead.as_slice()));
+            // Of a metric that is none but for rounding, or for a kernel that is not positive definite.
+            return Self([0.5 * c, both - c, (0.5 * (a + c) - both).max(0.0)]);
+        }
         let mut p = [0.0; 3];
-        for (&c, &a) in center.iter().zip(ahead) {
+        for (&c, &a) in center.as_slice().iter().zip(ahead.as_slice()) {
             let d = a - c;
             p[0] += 0.5 * c * c;
             p[1] += c * d;

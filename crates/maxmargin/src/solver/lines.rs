@@ -62,6 +62,8 @@ pub(super) struct Lines<'p, 'a, T: Task> {
     breaks: Vec<Break>,
     scratch: OracleScratch<T>,
     lhs: Vec<f64>,
+    /// The examples and outputs that the cut is made of, where they are asked for.
+    pub(super) members: Option<Vec<(u32, T::Output)>>,
 }
 
 impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
@@ -82,6 +84,7 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
             breaks: Vec::new(),
             scratch: OracleScratch::default(),
             lhs: vec![0.0; problem.dimension()],
+            members: None,
             range,
         }
     }
@@ -314,6 +317,7 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
     fn begin_cut(&mut self) {
         self.round = self.round.saturating_add(1);
         self.lhs.fill(0.0);
+        self.members.iter_mut().for_each(Vec::clear);
     }
 
     fn output(&self, line: u32) -> T::Output {
@@ -331,6 +335,9 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
         let (tangent, offset) = if self.is_quadratic() { (value, 0.5 * value * value) } else { (1.0, 0.0) };
         sums.slack += c * problem.slack(value);
         sums.rhs += c * (tangent * term.rhs - offset);
+        if let Some(members) = &mut self.members {
+            members.push((i as u32, y.clone()));
+        }
         let mut sink = Accumulate { sum: &mut self.lhs, factor: 1.0 };
         problem.emit(i, y, c * tangent * term.factor, &mut sink)
     }

@@ -30,6 +30,7 @@ impl Solver for Mle {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
+        super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             return Err(Error::setting("penalty", "mle seeks no margin; take n-slack for the hard margin"));
         }

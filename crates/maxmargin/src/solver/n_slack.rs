@@ -91,7 +91,7 @@ impl Solver for NSlack {
             let status = separate(problem, settings, (self.side_by_side(), self.idle_rounds), &pool, &mut course)?;
             return course.finish(status);
         }
-        let dual = Dual::new(problem, settings.seed);
+        let dual = Dual::new(problem, settings.seed, &pool);
         let mut run = Run { problem, pool: &pool, solver: self, dual, position: Position::default() };
         match course.resume(problem, &pool)? {
             Some(saved) => run.restore(saved, &mut course)?,

@@ -42,6 +42,7 @@ impl Solver for Perceptron {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
+        super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "the perceptron seeks no margin; take one-slack or n-slack for the hard margin";
             return Err(Error::setting("penalty", rule));

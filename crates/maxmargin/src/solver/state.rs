@@ -22,7 +22,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -253,7 +253,15 @@ pub(super) fn is_sound(x: f64) -> bool {
 
 /// `d` weights that a run can go on with?
 pub(super) fn check_weights(w: &Weights, d: usize) -> Result<()> {
-    check(w.len() == d && w.as_slice().iter().all(|&w| is_sound(w)), "weights")
+    check_point(w, &Weights::zeros(d))
+}
+
+/// The same where there may be a kernel: weights of the same kind as `like`.
+pub(super) fn check_point(w: &Weights, like: &Weights) -> Result<()> {
+    let fits = w.len() == like.len()
+        && w.coefficients().len() == like.len()
+        && w.has_coefficients() == like.has_coefficients();
+    check(fits && w.as_slice().iter().chain(w.coefficients()).all(|&w| is_sound(w)), "weights")
 }
 
 /// A number that changes with the examples: cuts of other examples would be false bounds.

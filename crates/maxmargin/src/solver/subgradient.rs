@@ -58,6 +58,7 @@ impl Solver for Subgradient {
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
+        super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "subgradient needs slack; take one-slack or n-slack for the hard margin";
             return Err(Error::setting("penalty", rule));

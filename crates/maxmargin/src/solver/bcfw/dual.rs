@@ -6,7 +6,6 @@ use crate::problem::{OracleScratch, Problem};
 use crate::solver::average::Average;
 use crate::solver::blocks::{Blocks, Visit};
 use crate::solver::state::{Reader, Writer, check, is_sound};
-use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -39,9 +38,10 @@ pub(super) struct Dual<'p, 'a, T: Task> {
 }
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>) -> Self {
-        let average = Average::new(problem.dimension());
-        Self { problem, blocks: Blocks::new(problem), average, points: 0.0, pass: 0 }
+    pub(super) fn new(problem: &'p Problem<'a, T>, pool: &'p Pool) -> Self {
+        // With a kernel a step changes all of w, and its mean would cost as much again: there w itself is what counts.
+        let average = Average::new(if problem.metric().is_some() { 0 } else { problem.dimension() });
+        Self { problem, blocks: Blocks::new(problem, pool), average, points: 0.0, pass: 0 }
     }
 
     /// Writes what the next visit starts from.
@@ -55,7 +55,8 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.blocks.read(reader)?;
         self.average = reader.take()?;
-        check(self.average.is_of(self.problem.dimension()), "the mean")?;
+        let d = if self.problem.metric().is_some() { 0 } else { self.problem.dimension() };
+        check(self.average.is_of(d), "the mean")?;
         (self.points, self.pass) = reader.take()?;
         check(is_sound(self.points), "the mean")
     }
@@ -71,7 +72,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     pub(super) fn visit(&mut self, i: usize, found: Option<(&T::Output, f64)>) -> Result<Visit> {
         let average = &mut self.average;
         let visit = self.blocks.visit(i, found, self.pass, |w, changes| changes.emit(&mut average.step(w)))?;
-        if visit.work > 0.0 {
+        if visit.work > 0.0 && self.problem.metric().is_none() {
             self.points += 1.0;
             self.average.count(self.points, 1.0);
         }
@@ -103,7 +104,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             }
             Ok(standing)
         });
-        let primal = 0.5 * dot(at.as_slice(), at.as_slice());
+        let primal = 0.5 * at.norm2();
         let mut all = Standing { primal, gaps: Vec::with_capacity(problem.len()), met: Vec::new() };
         for part in parts {
             let part = part?;
@@ -122,7 +123,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
             range.map(slack).sum::<Result<f64>>()
         });
         let slack = parts.into_iter().sum::<Result<f64>>()?;
-        Ok(0.5 * dot(at.as_slice(), at.as_slice()) + slack)
+        Ok(0.5 * at.norm2() + slack)
     }
 
     /// The mean of the points so far, those before the last exact pass discounted.
@@ -185,7 +186,7 @@ mod tests {
             let views = x.views();
             let f = Formulation { c: 30.0, rescaling, ..Formulation::default() };
             let problem = Problem::new(&task, &views, &y, Some(&c), f).unwrap();
-            let mut dual = Dual::new(&problem);
+            let mut dual = Dual::new(&problem, &pool);
             for visits in [0, 1, 10, 100, 1000] {
                 wander(&mut dual, &mut random, visits);
                 dual.end_pass(2);

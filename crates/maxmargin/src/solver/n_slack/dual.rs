@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::features::Accumulate;
+use crate::parallel::Pool;
 use crate::problem::Problem;
 use crate::solver::blocks::Blocks;
 use crate::solver::random::Random;
@@ -20,8 +21,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
 }
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>, seed: u64) -> Self {
-        Self { problem, blocks: Blocks::new(problem), order: Vec::new(), random: Random::new(seed), solutions: 0 }
+    pub(super) fn new(problem: &'p Problem<'a, T>, seed: u64, pool: &'p Pool) -> Self {
+        Self { problem, blocks: Blocks::new(problem, pool), order: Vec::new(), random: Random::new(seed), solutions: 0 }
     }
 
     /// Writes what the next step starts from.

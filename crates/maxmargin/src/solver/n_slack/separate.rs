@@ -13,7 +13,7 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::solver::course::{Course, Tightening};
-use crate::solver::state::{Resumable, Writer, check, check_weights};
+use crate::solver::state::{Resumable, Writer, check, check_point};
 use crate::solver::{Settings, Status};
 use crate::task::Task;
 use crate::weights::Weights;
@@ -53,9 +53,9 @@ impl Memory {
         Self { qp, w: start, stalled: 0, tightening: Tightening::default() }
     }
 
-    fn check(&self, d: usize) -> Result<()> {
-        check_weights(&self.w, d)?;
-        check(self.qp.dimension() == d && self.qp.caps() == [f64::INFINITY], "the dual")
+    fn check(&self, like: &Weights) -> Result<()> {
+        check_point(&self.w, like)?;
+        check(self.qp.dimension() == like.len() && self.qp.caps() == [f64::INFINITY], "the dual")
     }
 }
 
@@ -71,10 +71,10 @@ pub(super) fn separate<T: Task>(
     let (mut memory, mut last);
     if let Some(mut saved) = course.resume(problem, pool)? {
         memory = saved.reader.take::<Memory>()?;
-        memory.check(d)?;
+        memory.check(&problem.zero())?;
         last = course.begin(&memory);
     } else {
-        memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d)));
+        memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| problem.zero()));
         let primal = course.offer_exact(problem, &memory.w, pool)?;
         last = course.end_round(Some(primal), &memory);
     }
@@ -100,7 +100,7 @@ pub(super) fn separate<T: Task>(
         if outcome == Outcome::Unbounded {
             return Ok(Status::Infeasible);
         }
-        qp.weights_into(w.as_mut_slice());
+        qp.weights_into(w, pool);
         qp.drop_inactive(idle_rounds);
         qp.shrink_to(MAX_CUTS);
         (course.so_far.working_set, course.so_far.support) = (qp.len(), qp.active());
@@ -146,6 +146,10 @@ fn push<T: Task>(
     lhs.fill(0.0);
     problem.emit(i, &lacking.y, term.factor, &mut crate::features::Accumulate { sum: lhs, factor: 1.0 })?;
     // In f64: opposite cuts must cancel to the last digit to be told as a contradiction.
-    qp.push(0, Cut::from_dense(lhs, term.rhs, 0.0, -1.0), pool);
+    let mut cut = Cut::from_dense(lhs, term.rhs, 0.0, -1.0);
+    if let Some(metric) = problem.metric() {
+        cut = cut.with_image(metric.image(lhs, pool));
+    }
+    qp.push(0, cut, pool);
     Ok(())
 }

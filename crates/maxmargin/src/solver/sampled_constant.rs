@@ -1,0 +1,413 @@
+//! Sampled cuts in constant time (Yu and Joachims 2008, Algorithm 2), for kernels and more examples than one wants to look at.
+//!
+//! ```text
+//! min 1/2 |w|^2 + C xi   s.t.  c_j + <w, g_j> <= xi,   c_j = 1/r sum L_i(y_i),  g_j = -1/r sum dpsi_i(y_i)
+//! ```
+//!
+//! over r examples i drawn with replacement for each cut j, y_i the worst output at the w of that round. Training ends when
+//! so many cuts in a row are violated by no more than epsilon: not by a look at all examples, so that its time does not
+//! depend on their number. For the same reason P and the training loss are estimated on a sample at the end.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use super::course::{Saved, Tightening};
+use super::random::Random;
+use super::state::{Resumable, Writer, check, is_sound};
+use super::{Course, Observer, Settings, Solution, Solver, Status};
+use crate::error::{Error, Result};
+use crate::features::{Block, Collect, Sink};
+use crate::kernel::{Columns, Metric};
+use crate::parallel::{Pool, ranges};
+use crate::problem::{OracleScratch, Penalty, Problem};
+use crate::qp::{Cut, Qp};
+use crate::sparse::{SparseMatrix, SparseView};
+use crate::task::Task;
+use crate::weights::Weights;
+
+/// Sampled cuts, constant time.
+#[derive(Debug, Clone)]
+pub struct SampledConstant {
+    /// r: examples a cut.
+    pub size: usize,
+    /// Training ends after so many cuts in a row that are not violated by more than epsilon.
+    pub quiet_cuts: u32,
+    /// Cuts whose dual variable was zero for that many rounds are dropped.
+    pub idle_rounds: u32,
+}
+
+impl Default for SampledConstant {
+    fn default() -> Self {
+        Self { size: DEFAULT_SIZE, quiet_cuts: 4, idle_rounds: 20 }
+    }
+}
+
+/// The paper's r where training sets are compared by size.
+const DEFAULT_SIZE: usize = 1000;
+
+/// Parts of what is shared by threads, whatever their number.
+const PARTS: usize = 64;
+
+/// P and the training loss are estimated on so many examples, where there are more.
+const LOOKED_AT: usize = 10_000;
+
+impl Solver for SampledConstant {
+    fn name(&self) -> &'static str {
+        "sampled-constant"
+    }
+
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
+        if self.size == 0 {
+            return Err(Error::setting("sample-size", "must be at least 1"));
+        }
+        let Some(metric) = problem.metric() else {
+            return Err(Error::setting("solver", "sampled cuts are for kernels, whose cuts are dear; take one-slack"));
+        };
+        if problem.formulation().penalty != Penalty::Linear {
+            return Err(Error::setting("solver", "sampled cuts are for linear slack; take one-slack or n-slack"));
+        }
+        if settings.warm_start.is_some() {
+            return Err(Error::setting("warm-start", "sampled-constant begins without weights"));
+        }
+        let mut course = Course::new(self, problem, settings, observer)?.with_estimate();
+        let pool = Pool::new(settings.threads)?;
+        let mut run = Run::new(self, problem, metric, &pool, settings.seed);
+        if let Some(saved) = course.resume(problem, &pool)? {
+            run.restore(saved)?;
+        }
+        let status = run.rounds(&mut course)?;
+        let (w, estimate) = run.finish()?;
+        course.so_far.primal = f64::INFINITY;
+        course.offer(&w, estimate.primal);
+        let mut solution = course.finish(status)?;
+        solution.train_loss = Some(estimate.train_loss);
+        Ok(solution)
+    }
+}
+
+/// What a sample of the examples says of w.
+struct Estimate {
+    primal: f64,
+    train_loss: f64,
+}
+
+/// What a sample says at w.
+struct Sampled {
+    vector: Vec<(u64, f64)>,
+    rhs: f64,
+    slack: f64,
+}
+
+/// A cut: its coefficients, and its atoms made ready for kernel values.
+struct Plane {
+    vector: Vec<(u64, f64)>,
+    columns: Columns,
+    /// Of the atoms, in all slots.
+    coefficients: Vec<f64>,
+}
+
+/// The atoms of what a task emits.
+struct AtomsOf<'s> {
+    block: Block,
+    atoms: &'s mut Vec<u32>,
+}
+
+impl Sink for AtomsOf<'_> {
+    fn part(&mut self, block: Block, _slot: u32, phi: SparseView<'_>, _scale: f64) {
+        if block == self.block {
+            self.atoms.extend(phi.indices());
+        }
+    }
+}
+
+/// Where a run stands between two rounds, beside its cuts.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    random: Random,
+    tightening: Tightening,
+    /// Cuts in a row that were not violated.
+    quiet: u32,
+}
+
+struct Run<'p, 'a, T: Task> {
+    solver: &'p SampledConstant,
+    problem: &'p Problem<'a, T>,
+    metric: Metric<'a>,
+    pool: &'p Pool,
+    qp: Qp,
+    /// In the order of the QP's cuts.
+    planes: Vec<Plane>,
+    position: Position,
+    /// Scores at the atoms of the sample at hand; what stands elsewhere is of earlier samples.
+    scores: Weights,
+}
+
+impl<'p, 'a, T: Task> Run<'p, 'a, T> {
+    fn new(
+        solver: &'p SampledConstant,
+        problem: &'p Problem<'a, T>,
+        metric: Metric<'a>,
+        pool: &'p Pool,
+        seed: u64,
+    ) -> Self {
+        let d = problem.dimension();
+        let position = Position { random: Random::new(seed), tightening: Tightening::default(), quiet: 0 };
+        let qp = Qp::new(d, vec![problem.formulation().c]);
+        Self { solver, problem, metric, pool, qp, planes: Vec::new(), position, scores: Weights::zeros(d) }
+    }
+
+    fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
+        let d = self.problem.dimension();
+        self.qp = saved.reader.take()?;
+        check(self.qp.dimension() == d && self.qp.caps().len() == 1, "the dual")?;
+        let vectors: Vec<Vec<(u64, f64)>> = saved.reader.take()?;
+        check(vectors.len() == self.qp.len(), "cuts")?;
+        for vector in vectors {
+            let ascends = vector.is_sorted_by(|a, b| a.0 < b.0);
+            check(ascends && vector.iter().all(|e| e.0 < d as u64 && is_sound(e.1)), "cuts")?;
+            let plane = self.plane(vector);
+            self.planes.push(plane);
+        }
+        self.position = saved.reader.take()?;
+        if saved.growth.is_some() {
+            (self.position.tightening, self.position.quiet) = (Tightening::default(), 0);
+        }
+        self.qp.set_caps(vec![self.problem.formulation().c]);
+        Ok(())
+    }
+
+    fn plane(&self, vector: Vec<(u64, f64)>) -> Plane {
+        let (block, width) = (self.metric.block(), self.metric.block().width as usize);
+        let (mut vectors, mut coefficients, mut last) = (SparseMatrix::new(), Vec::new(), None);
+        for &(at, value) in &vector {
+            let Some(atom) = self.metric.atom(at) else { continue };
+            if last != Some(atom) {
+                vectors.push_row(self.metric.gram().atoms().row(atom as usize).iter());
+                coefficients.resize(coefficients.len() + width, 0.0);
+                last = Some(atom);
+            }
+            let start = coefficients.len() - width;
+            coefficients[start + (at as usize - block.at(atom, 0))] = value;
+        }
+        Plane { vector, columns: Columns::new(self.metric.gram().kernel().clone(), vectors), coefficients }
+    }
+
+    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
+        let mut last = course.begin(self);
+        loop {
+            if let ControlFlow::Break(status) = last {
+                return Ok(status);
+            }
+            self.round(course)?;
+            (course.so_far.working_set, course.so_far.support) = (self.qp.len(), self.qp.active());
+            course.so_far.done = self.position.quiet >= self.solver.quiet_cuts;
+            last = course.end_round(None, self);
+        }
+    }
+
+    /// One cut, and the QP with it.
+    fn round(&mut self, course: &mut Course<'_>) -> Result<()> {
+        let (problem, r) = (self.problem, self.solver.size);
+        let sample: Vec<usize> = (0..r).map(|_| self.position.random.below(problem.len())).collect();
+        let images = course.in_oracle(|| self.look(&sample))?;
+        let Sampled { vector, rhs, slack } = course.in_oracle(|| self.cut(&sample))?;
+        course.so_far.oracle_calls += r as u64;
+        let (c, target) = (problem.formulation().c, course.target());
+        let norm2 = 2.0 * (self.right_sides() - self.qp.value());
+        let xi = ((self.qp.value() - 0.5 * norm2) / c).max(0.0);
+        if slack - xi <= target / c {
+            self.position.quiet += 1;
+            return Ok(());
+        }
+        self.position.quiet = 0;
+        let plane = self.plane(vector);
+        let row = self.products(&plane, &sample, &images)?;
+        self.qp.push_with(0, Cut::from_entries(&plane.vector, rhs), &row);
+        self.planes.push(plane);
+        let tolerance = self.position.tightening.of(0.1 * target);
+        let before = self.qp.value();
+        // Whatever precision it reaches, its value is an estimate.
+        let _ = course.in_qp(|| self.qp.solve(tolerance));
+        self.position.tightening.after(self.qp.value() - before, tolerance);
+        course.estimate(self.qp.value());
+        let kept = self.qp.drop_inactive(self.solver.idle_rounds);
+        let mut at = 0;
+        self.planes.retain(|_| {
+            at += 1;
+            kept.binary_search(&(at - 1)).is_ok()
+        });
+        Ok(())
+    }
+
+    /// `sum a_j c_j`
+    fn right_sides(&self) -> f64 {
+        self.qp.cuts().iter().zip(self.qp.alphas()).map(|(cut, a)| cut.rhs() * a).sum()
+    }
+
+    /// The atoms of these examples, ascending, each once.
+    fn atoms(&self, examples: &[usize]) -> Result<Vec<u32>> {
+        let mut atoms = Vec::new();
+        for &i in examples {
+            let mut sink = AtomsOf { block: self.metric.block(), atoms: &mut atoms };
+            self.problem.task().features(self.problem.input(i), self.problem.truth(i), &mut sink)?;
+        }
+        atoms.sort_unstable();
+        atoms.dedup();
+        Ok(atoms)
+    }
+
+    fn views(&self, atoms: &[u32]) -> Vec<SparseView<'a>> {
+        atoms.iter().map(|&atom| self.metric.gram().atoms().row(atom as usize)).collect()
+    }
+
+    /// The inner products of a cut with atoms in all slots.
+    fn image(&self, columns: &Columns, coefficients: &[f64], rows: &[SparseView<'_>]) -> Vec<f64> {
+        let width = self.metric.block().width as usize;
+        let mut image = vec![0.0; rows.len() * width];
+        columns.scores(rows, coefficients, width, &mut image);
+        image
+    }
+
+    /// The scores of these examples at w, left in `scores`. Returns the inner products of each cut with their atoms.
+    fn look(&mut self, examples: &[usize]) -> Result<Vec<Vec<f64>>> {
+        let atoms = self.atoms(examples)?;
+        let rows = self.views(&atoms);
+        let images = self
+            .pool
+            .map(self.planes.iter().collect(), |plane: &Plane| self.image(&plane.columns, &plane.coefficients, &rows));
+        let (block, width) = (self.metric.block(), self.metric.block().width as usize);
+        let inside = self.metric.coordinates();
+        let dense = self.scores.as_mut_slice();
+        dense[..inside.start].fill(0.0);
+        dense[inside.end..].fill(0.0);
+        for &atom in &atoms {
+            dense[block.at(atom, 0)..][..width].fill(0.0);
+        }
+        for ((plane, image), &a) in self.planes.iter().zip(&images).zip(self.qp.alphas()).filter(|(_, a)| **a > 0.0) {
+            for (&atom, image) in atoms.iter().zip(image.chunks_exact(width)) {
+                let scores = &mut dense[block.at(atom, 0)..][..width];
+                scores.iter_mut().zip(image).for_each(|(score, x)| *score += a * x);
+            }
+            for &(at, value) in plane.vector.iter().filter(|e| !inside.contains(&(e.0 as usize))) {
+                dense[at as usize] += a * value;
+            }
+        }
+        Ok(images)
+    }
+
+    /// The cut of these examples at the scores at hand: left side, right side, and their mean slack.
+    fn cut(&self, examples: &[usize]) -> Result<Sampled> {
+        let (problem, share) = (self.problem, 1.0 / examples.len() as f64);
+        let (mut rhs, mut slack, mut sum) = (0.0, 0.0, Collect::default());
+        let mut scratch = OracleScratch::default();
+        for &i in examples {
+            let h = problem.oracle(i, &self.scores, &mut scratch)?;
+            if h <= 0.0 {
+                continue;
+            }
+            let term = problem.term(problem.task().loss(problem.truth(i), &scratch.y));
+            let share = share * problem.weight(i);
+            slack += share * h;
+            rhs += share * term.rhs;
+            problem.emit(i, &scratch.y, share * term.factor, &mut sum)?;
+        }
+        Ok(Sampled { vector: sum.merged().to_vec(), rhs, slack })
+    }
+
+    /// The inner products of a new cut with all cuts and with itself.
+    fn products(&self, plane: &Plane, sample: &[usize], images: &[Vec<f64>]) -> Result<Vec<f64>> {
+        let atoms = self.atoms(sample)?;
+        let own = self.image(&plane.columns, &plane.coefficients, &self.views(&atoms));
+        let (block, width) = (self.metric.block(), self.metric.block().width as usize);
+        let inner = |other: &Plane, image: &[f64]| {
+            let mut outside = other.vector.iter().filter(|e| self.metric.atom(e.0).is_none()).peekable();
+            let mut sum = 0.0;
+            for &(at, value) in &plane.vector {
+                if let Some(atom) = self.metric.atom(at) {
+                    let place = atoms.binary_search(&atom).expect("an atom of the sample");
+                    sum += value * image[place * width + (at as usize - block.at(atom, 0))];
+                } else {
+                    while outside.next_if(|e| e.0 < at).is_some() {}
+                    sum += outside.peek().filter(|e| e.0 == at).map_or(0.0, |e| value * e.1);
+                }
+            }
+            sum
+        };
+        let mut row: Vec<f64> = self.planes.iter().zip(images).map(|(other, image)| inner(other, image)).collect();
+        row.push(inner(plane, &own));
+        Ok(row)
+    }
+
+    /// w, by its coefficients, and what a sample says of it. Where there are few examples it is all of them, and w has its
+    /// scores, too.
+    fn finish(mut self) -> Result<(Weights, Estimate)> {
+        let (problem, n) = (self.problem, self.problem.len());
+        let mut w = problem.zero();
+        let (_, coefficients) = w.both_mut();
+        let coefficients = coefficients.expect("a kernel's weights");
+        for (plane, &a) in self.planes.iter().zip(self.qp.alphas()) {
+            plane.vector.iter().for_each(|&(at, value)| coefficients[at as usize] += a * value);
+        }
+        if n <= LOOKED_AT {
+            self.metric.refresh(&mut w, self.pool);
+            let (primal, train_loss) = (problem.objective(&w, self.pool)?, problem.train_loss(&w, self.pool)?);
+            return Ok((w, Estimate { primal, train_loss }));
+        }
+        let sample: Vec<usize> = (0..LOOKED_AT).map(|_| self.position.random.below(n)).collect();
+        let norm2 = 2.0 * (self.right_sides() - self.qp.value());
+        self.look_at_all(&w, &sample)?;
+        let (scale, c) = (problem.formulation().loss_scale, problem.formulation().c);
+        let sums = self.pool.map(ranges(sample.len(), PARTS), |range| {
+            let mut scratch = OracleScratch::default();
+            let (mut slack, mut loss, mut task, mut y) = (0.0, 0.0, T::Scratch::default(), T::Output::default());
+            for &i in &sample[range] {
+                slack += problem.weight(i) * problem.oracle(i, &self.scores, &mut scratch)?;
+                problem.task().argmax(&self.scores, problem.input(i), None, &mut task, &mut y)?;
+                loss += scale * problem.task().loss(problem.truth(i), &y);
+            }
+            Ok((slack, loss))
+        });
+        let (mut slack, mut loss) = (0.0, 0.0);
+        for sum in sums {
+            let (s, l) = sum?;
+            (slack, loss) = (slack + s, loss + l);
+        }
+        let n = sample.len() as f64;
+        Ok((w, Estimate { primal: 0.5 * norm2 + c * slack / n, train_loss: loss / n }))
+    }
+
+    /// The scores of many examples at once, from the coefficients of w.
+    fn look_at_all(&mut self, w: &Weights, examples: &[usize]) -> Result<()> {
+        let vector: Vec<(u64, f64)> =
+            w.coefficients().iter().enumerate().filter(|(_, c)| **c != 0.0).map(|(at, &c)| (at as u64, c)).collect();
+        let whole = self.plane(vector);
+        let atoms = self.atoms(examples)?;
+        let rows = self.views(&atoms);
+        let parts = self
+            .pool
+            .map(ranges(rows.len(), PARTS), |range| self.image(&whole.columns, &whole.coefficients, &rows[range]));
+        let (block, width) = (self.metric.block(), self.metric.block().width as usize);
+        let inside = self.metric.coordinates();
+        let dense = self.scores.as_mut_slice();
+        dense[..inside.start].copy_from_slice(&w.coefficients()[..inside.start]);
+        dense[inside.end..].copy_from_slice(&w.coefficients()[inside.end..]);
+        for (&atom, scores) in atoms.iter().zip(parts.concat().chunks_exact(width)) {
+            dense[block.at(atom, 0)..][..width].copy_from_slice(scores);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Task> Resumable for Run<'_, '_, T> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.qp)?;
+        out.put(&self.planes.iter().map(|plane| &plane.vector).collect::<Vec<_>>())?;
+        out.put(&self.position)
+    }
+}
