@@ -22,7 +22,7 @@ pub(crate) struct HeldoutData {
 
 /// Reads the file. What the training data lack is treated as `evaluate` does: such features are left out, such labels
 /// are errors.
-pub(crate) fn read(path: &Path, data: &Data, bias: Option<f32>, pool: &Pool) -> Result<HeldoutData> {
+pub(crate) fn read(path: &Path, data: &Data, pool: &Pool) -> Result<HeldoutData> {
     let examples = svmlight::read(Input::open(path)?, LabelRule::Required, pool)?;
     if examples.is_empty() {
         return Err(Failure::Data(format!("{}: has no examples", path.display())));
@@ -46,9 +46,6 @@ pub(crate) fn read(path: &Path, data: &Data, bias: Option<f32>, pool: &Pool) -> 
     let unknown = unknown.count() as u64;
     if unknown > 0 {
         note(&format!("{} of {all} have labels that the training file lacks and count as errors", count(unknown)));
-    }
-    if let Some(bias) = bias {
-        matrix = matrix.with_constant(bias);
     }
     Ok(HeldoutData { matrix, truths, checksum: examples.checksum })
 }

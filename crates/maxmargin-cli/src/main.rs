@@ -9,6 +9,7 @@ mod generate;
 mod heldout;
 mod inspect;
 mod interrupt;
+mod kernel;
 mod log;
 mod memory;
 mod options;

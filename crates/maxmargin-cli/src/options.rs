@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use maxmargin::kernel::Specification;
 use maxmargin::model::TaskKind;
 use maxmargin::problem;
 
@@ -50,6 +51,10 @@ pub(crate) enum SolverName {
     Perceptron,
     /// One slack and a line search instead of a QP; linear slack only
     FrankWolfe,
+    /// Cutting planes with a kernel, each cut from a sample of --sample-size examples of those that need slack
+    SampledLinear,
+    /// The same without a look at all examples: its time does not depend on their number
+    SampledConstant,
     /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse)
     Mle,
 }
@@ -299,6 +304,51 @@ pub(crate) struct ParseOptions {
     pub(crate) rare_below: Option<u32>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BasisName {
+    /// Drawn from the vectors of the examples
+    Random,
+    /// Always the vector that is farthest from those chosen before (pivoted incomplete Cholesky)
+    Pivoted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SamplingName {
+    /// From what has changed since the last cut, where its share is largest; and a line search
+    Differences,
+    /// With equal probabilities from all examples that need slack, as in Yu and Joachims 2008
+    Uniform,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kernel")]
+pub(crate) struct KernelOptions {
+    /// linear, rbf:gamma=G, poly:degree=D,gamma=G,coef0=R or sigmoid:gamma=G,coef0=R in the place of inner products of the
+    /// examples' vectors (tag: of the tokens'); G may be `scale` or `auto`, as in scikit-learn [default: linear; degree=3,
+    /// gamma=scale, coef0=0]
+    #[arg(long, value_name = "K", value_parser = kernel)]
+    pub(crate) kernel: Option<Specification>,
+    /// Train on K coordinates that come near the kernel: any solver, fast, and not exact
+    #[arg(long, value_name = "K", value_parser = at_least_one)]
+    pub(crate) low_rank: Option<usize>,
+    /// How the K basis vectors of --low-rank are chosen [default: pivoted]
+    #[arg(long, value_name = "B")]
+    pub(crate) basis: Option<BasisName>,
+    /// Memory for kernel values that may be needed again, in MB [default: 1000]
+    #[arg(long, value_name = "MB")]
+    pub(crate) kernel_cache: Option<usize>,
+    /// Examples in each cut of sampled-linear and sampled-constant [default: 400, 1000]
+    #[arg(long, value_name = "R", value_parser = at_least_one)]
+    pub(crate) sample_size: Option<usize>,
+    /// How sampled-linear draws [default: differences]
+    #[arg(long, value_name = "S")]
+    pub(crate) sampling: Option<SamplingName>,
+    /// Print by how much the objective of sampled cuts may be above its minimum, with probability 1 - DELTA
+    /// (sampled-constant, or --sampling uniform)
+    #[arg(long, value_name = "DELTA", value_parser = probability, allow_negative_numbers = true)]
+    pub(crate) bound: Option<f64>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Solver")]
 pub(crate) struct SolverOptions {
@@ -405,6 +455,17 @@ fn positive(text: &str) -> Result<f64, String> {
         Ok(_) => Err("must be positive and finite".to_owned()),
         Err(_) => Err("must be a number".to_owned()),
     }
+}
+
+fn kernel(text: &str) -> Result<Specification, String> {
+    text.parse().map_err(|error| match error {
+        maxmargin::Error::Setting { rule, .. } => rule,
+        other => other.to_string(),
+    })
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    positive(text).and_then(|p| if p < 1.0 { Ok(p) } else { Err("must be below 1".to_owned()) })
 }
 
 /// Squares of it must be numbers too.

@@ -1,10 +1,12 @@
 //! Nothing is parsed and ignored: an option that has no effect here is refused, before anything is read.
 
 use clap::ValueEnum;
+use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, LossName, Penalty, Rescaling, SolverName, Task, TerminalsName, UpdateName,
+    ClassWeight, FeaturesName, FormatName, Ladder, LossName, Penalty, Rescaling, SamplingName, SolverName, Task,
+    TerminalsName, UpdateName,
 };
 use crate::train::Args;
 
@@ -141,8 +143,62 @@ fn check_tags(args: &Args) -> Result<()> {
     refuse(&rules, "")
 }
 
+/// Refuses options of kernels where there is none, and where they have no effect.
+fn check_kernel(args: &Args) -> Result<()> {
+    let (kernel, solver) = (&args.kernel, args.solver.solver);
+    let is_sampled = matches!(solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
+    let is_constant = solver == Some(SolverName::SampledConstant);
+    let is_linear = kernel.kernel.is_none_or(|kernel| kernel == Specification::Linear);
+    let has_rank = kernel.low_rank.is_some();
+    let is_uniform = kernel.sampling == Some(SamplingName::Uniform);
+    let is_parse = args.task == Task::Parse;
+    let is_auto_path = args.problem.c_path == Some(Ladder::Auto);
+    let uses_gram = !has_rank && (!is_linear || is_sampled);
+    let estimates = "sampled-constant does not look at all examples, and none that it has not drawn; evaluate its model";
+    let rules = [
+        (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
+        (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
+        (is_parse && is_sampled, "--solver", "sampled cuts are for kernels, which the task parse does not have"),
+        (has_rank && kernel.kernel.is_none(), "--low-rank", "comes near a kernel: say which with --kernel"),
+        (kernel.basis.is_some() && !has_rank, "--basis", "belongs to --low-rank"),
+        (kernel.kernel_cache.is_some() && !uses_gram, "--kernel-cache", "belongs to --kernel without --low-rank"),
+        (has_rank && is_sampled, "--solver", "sampled cuts make --low-rank unnecessary; take one or the other"),
+        (kernel.sample_size.is_some() && !is_sampled, "--sample-size", "belongs to sampled-linear and sampled-constant"),
+        (
+            kernel.sampling.is_some() && solver != Some(SolverName::SampledLinear),
+            "--sampling",
+            "belongs to --solver sampled-linear",
+        ),
+        (
+            kernel.bound.is_some() && !is_constant && !(is_sampled && is_uniform),
+            "--bound",
+            "holds for --solver sampled-constant, and for sampled-linear with --sampling uniform",
+        ),
+        (kernel.bound.is_some() && args.task == Task::Tag, "--bound", "belongs to the tasks binary and multiclass"),
+        (is_constant && args.validation.heldout.is_some(), "--heldout", estimates),
+        (is_constant && args.validation.folds.is_some(), "--folds", estimates),
+        (
+            uses_gram && args.solver.warm_start.is_some(),
+            "--warm-start",
+            "the weights of a kernel model belong to its own training examples; train anew",
+        ),
+        (
+            has_rank && args.solver.warm_start.is_some(),
+            "--warm-start",
+            "the coordinates of --low-rank are others for other data; train anew",
+        ),
+        (
+            uses_gram && is_auto_path,
+            "--c-path",
+            "auto reads the scale of C off the features, which a kernel does not write down; name the values",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
 /// Refuses options that do not go together.
 pub(crate) fn check(args: &Args) -> Result<()> {
+    check_kernel(args)?;
     check_classes(args)?;
     check_tags(args)?;
     check_trees(args)?;

@@ -3,17 +3,18 @@
 use maxmargin::problem::Problem;
 use maxmargin::solver::auto::{self, Choice};
 use maxmargin::solver::bcfw::Bcfw;
-use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
+use maxmargin::solver::cutting_plane::{CuttingPlane, Placement, Scheme};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
 use maxmargin::solver::mle::Mle;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
+use maxmargin::solver::sampled_constant::SampledConstant;
 use maxmargin::solver::subgradient::Subgradient;
 use maxmargin::solver::{Observer, Settings, Solution, Solver};
 use maxmargin::task::Task;
 
-use crate::options::{SolverName, SolverOptions, Switch, UpdateName};
+use crate::options::{KernelOptions, SamplingName, SolverName, SolverOptions, Switch, UpdateName};
 
 /// The solver of a run.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(crate) enum Chosen {
     Perceptron(Perceptron),
     FrankWolfe(FrankWolfe),
     Mle(Mle),
+    SampledConstant(SampledConstant),
 }
 
 /// The solver that will run, and why where the user has named none.
@@ -37,7 +39,8 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
             let name = match choice {
                 Choice::HardNSlack => SolverName::NSlack,
                 Choice::DualCoordinate => SolverName::DualCoordinate,
-                Choice::OneSlack => SolverName::OneSlack,
+                Choice::OneSlack | Choice::KernelOneSlack => SolverName::OneSlack,
+                Choice::SampledLinear => SolverName::SampledLinear,
                 Choice::Bcfw => SolverName::Bcfw,
             };
             (name, Some(choice.why()))
@@ -46,7 +49,7 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
 }
 
 /// The solver of that name, which is not `auto`, with its options.
-pub(crate) fn build(name: SolverName, options: &SolverOptions) -> Chosen {
+pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOptions) -> Chosen {
     match name {
         SolverName::OneSlack | SolverName::GroupSlack | SolverName::Auto => Chosen::Planes(planes(options)),
         SolverName::NSlack => {
@@ -63,6 +66,17 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions) -> Chosen {
         SolverName::Perceptron => Chosen::Perceptron(Perceptron),
         SolverName::FrankWolfe => Chosen::FrankWolfe(FrankWolfe),
         SolverName::Mle => Chosen::Mle(Mle),
+        SolverName::SampledLinear => {
+            let scheme = match kernel.sampling {
+                Some(SamplingName::Uniform) => Scheme::Uniform,
+                Some(SamplingName::Differences) | None => Scheme::Differences,
+            };
+            Chosen::Planes(CuttingPlane::sampled(kernel.sample_size.unwrap_or(auto::SAMPLE_SIZE), scheme))
+        }
+        SolverName::SampledConstant => {
+            let default = SampledConstant::default();
+            Chosen::SampledConstant(SampledConstant { size: kernel.sample_size.unwrap_or(default.size), ..default })
+        }
     }
 }
 
@@ -91,6 +105,7 @@ impl Solver for Chosen {
             Self::Perceptron(solver) => solver.name(),
             Self::FrankWolfe(solver) => solver.name(),
             Self::Mle(solver) => solver.name(),
+            Self::SampledConstant(solver) => solver.name(),
         }
     }
 
@@ -109,6 +124,7 @@ impl Solver for Chosen {
             Self::Perceptron(solver) => solver.solve(problem, settings, observer),
             Self::FrankWolfe(solver) => solver.solve(problem, settings, observer),
             Self::Mle(solver) => solver.solve(problem, settings, observer),
+            Self::SampledConstant(solver) => solver.solve(problem, settings, observer),
         }
     }
 }

@@ -6,11 +6,13 @@ use std::time::Instant;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
+use maxmargin::features::Block;
 use maxmargin::model::Model;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::Formulation;
 use maxmargin::solver::folds::Folds;
 use maxmargin::solver::{Settings, Status, Stop};
+use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::Multiclass;
@@ -20,9 +22,10 @@ use maxmargin::{Error, model};
 use crate::checkpoint::Identity;
 use crate::dataset;
 use crate::failure::{Failure, Result};
+use crate::kernel::kernelise;
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
+    self, CheckpointOptions, KernelOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
     ValidationOptions,
 };
 use crate::progress::Display;
@@ -46,6 +49,8 @@ pub(crate) struct Args {
     pub(crate) tag: TagOptions,
     #[command(flatten)]
     pub(crate) parse: ParseOptions,
+    #[command(flatten)]
+    pub(crate) kernel: KernelOptions,
     #[command(flatten)]
     pub(crate) solver: SolverOptions,
     #[command(flatten)]
@@ -200,9 +205,19 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     let start = start.map(|model| dataset::fitted(&model, args, &data)).transpose()?;
     let bias = args.problem.bias;
     let heldout = args.validation.heldout.as_deref();
-    let heldout = heldout.map(|path| heldout::read(path, &data, bias, &session.pool)).transpose()?;
-    if let Some(bias) = bias {
-        data.examples.matrix = data.examples.matrix.with_constant(bias);
+    let mut heldout = heldout.map(|path| heldout::read(path, &data, &session.pool)).transpose()?;
+    let slots = if args.task == options::Task::Binary { 1 } else { data.classes.words.len() };
+    let heldout_matrix = heldout.as_ref().map(|h| &h.matrix);
+    let mut kernel = kernelise(args, &data.examples.matrix, heldout_matrix, slots, &session.pool)?;
+    if let Some(kernel) = &mut kernel {
+        data.examples.matrix = std::mem::take(&mut kernel.train);
+        if let Some((heldout, rows)) = heldout.as_mut().zip(kernel.heldout.take()) {
+            heldout.matrix = rows;
+        }
+    } else if let Some(bias) = bias {
+        let with_constant = |matrix: &mut SparseMatrix| *matrix = matrix.with_constant(bias);
+        with_constant(&mut data.examples.matrix);
+        heldout.iter_mut().for_each(|heldout| with_constant(&mut heldout.matrix));
     }
     let mut checksums = vec![
         ("the training file", data.examples.checksum),
@@ -222,6 +237,7 @@ fn classes(mut session: Session<'_>) -> Result<()> {
                 outputs: &data.classes.outputs,
                 weights: data.weights.as_deref(),
                 folds: folds.as_ref(),
+                metric: kernel.as_ref().and_then(|kernel| kernel.metric(task.blocks()[0])),
                 heldout: heldout_rows.as_deref().zip(heldout.as_ref()).map(|(rows, h)| (rows, h.truths.as_slice())),
             };
             session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
@@ -232,6 +248,8 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     } else {
         train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?))
     };
+    let block = Block { base: 0, rows: columns, width: slots as u32 };
+    let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), block)).transpose()?;
     let model = Model {
         task: args.task.into(),
         labels: data.classes.words,
@@ -241,7 +259,8 @@ fn classes(mut session: Session<'_>) -> Result<()> {
         formulation: outcome.formulation,
         data_checksum: data.examples.checksum,
         summary: outcome.summary.clone(),
-        weights: outcome.weights().clone(),
+        weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
+        kernel: expansion,
     };
     session.finish(&outcome, &Described::classifier(&model), |path| model.save(path))
 }

@@ -3,11 +3,15 @@
 use std::ops::ControlFlow;
 
 use maxmargin::Error;
+use maxmargin::kernel::Metric;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem};
+use maxmargin::solver::auto::SAMPLE_SIZE;
 use maxmargin::solver::folds::{self, Folds, Validation, cross_validate};
+use maxmargin::solver::guarantee::{self, Sampled};
 use maxmargin::solver::heldout::Heldout;
 use maxmargin::solver::path::{self, follow};
+use maxmargin::solver::sampled_constant::SampledConstant;
 use maxmargin::solver::{Progress, Settings, Solution, Solver, Status};
 use maxmargin::task::Task;
 use maxmargin::weights::Weights;
@@ -15,7 +19,7 @@ use maxmargin::weights::Weights;
 use crate::checkpoint::{Identity, Saved, Saver};
 use crate::failure::{Failure, Result};
 use crate::log::Log;
-use crate::options::Ladder;
+use crate::options::{Ladder, SolverName};
 use crate::progress::Display;
 use crate::solvers::{self, Chosen};
 use crate::step::{HeldoutStep, Kept, Step};
@@ -33,6 +37,8 @@ pub(crate) struct Examples<'e, T: Task> {
     pub(crate) weights: Option<&'e [f64]>,
     /// The parts of a cross-validation.
     pub(crate) folds: Option<&'e Folds>,
+    /// The kernel, where there is one.
+    pub(crate) metric: Option<Metric<'e>>,
     /// Those that are not trained on; None for a truth that the training data lack.
     pub(crate) heldout: Option<Unseen<'e, T>>,
 }
@@ -58,6 +64,8 @@ pub(crate) struct Trained {
     pub(crate) searched: usize,
     /// What the objective is at most, where there are such examples.
     pub(crate) at_most: Option<f64>,
+    /// By how much sampled cuts may miss the minimum, where it was asked.
+    pub(crate) excess: Option<f64>,
     pub(crate) kept: Kept,
     /// One for each C.
     pub(crate) steps: Vec<Step>,
@@ -78,9 +86,13 @@ impl Training<'_> {
         let (args, folds) = (self.args, examples.folds);
         let problem = Problem::new(task, examples.inputs, examples.outputs, examples.weights, self.formulation)
             .map_err(|error| self.with_line(error))?;
+        let problem = match examples.metric {
+            Some(metric) => problem.with_kernel(metric),
+            None => problem,
+        };
         let (name, why) = solvers::name(&args.solver, &problem);
         refusals::check_solver(args, name, why.is_some())?;
-        let solver = solvers::build(name, &args.solver);
+        let solver = solvers::build(name, &args.solver, &args.kernel);
         let mut ladder = self.ladder(&problem)?;
 
         let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
@@ -109,7 +121,9 @@ impl Training<'_> {
         } else {
             None
         };
+        let excess = self.excess(name, &problem.with_c(kept.step.c), kept.step.epsilon(&self.formulation))?;
         Ok(Trained {
+            excess,
             solver: solver.name(),
             searched,
             at_most,
@@ -132,6 +146,17 @@ impl Training<'_> {
             (Some(Ladder::Auto), _) | (_, Some(Ladder::Auto)) => path::ladder(problem)?,
             (None, None) => vec![self.formulation.c],
         })
+    }
+
+    /// What sampled cuts promise, where it is asked.
+    fn excess<T: Task>(&self, name: SolverName, problem: &Problem<'_, T>, epsilon: f64) -> Result<Option<f64>> {
+        let options = &self.args.kernel;
+        let Some(delta) = options.bound else { return Ok(None) };
+        let (sampled, size) = match name {
+            SolverName::SampledConstant => (Sampled::Constant, SampledConstant::default().size),
+            _ => (Sampled::Linear, SAMPLE_SIZE),
+        };
+        Ok(Some(guarantee::excess(problem, sampled, options.sample_size.unwrap_or(size), epsilon, delta)?))
     }
 
     fn saver(&self) -> Option<Saver> {
@@ -176,7 +201,7 @@ impl Training<'_> {
         if let Some(error) = watch.error.take() {
             return Err(error);
         }
-        let Solution { mut weights, mut report, .. } = solution;
+        let Solution { mut weights, mut report, train_loss, .. } = solution;
         let keeps_best = self.args.validation.keep_best;
         let looks = std::mem::take(&mut watch.looks);
         let heldout = match watch.measure {
@@ -196,7 +221,10 @@ impl Training<'_> {
                 Some(HeldoutStep { loss, best, is_earlier })
             }
         };
-        let train_loss = problem.train_loss(&weights, self.pool)?;
+        let train_loss = match train_loss {
+            Some(estimate) => estimate,
+            None => problem.train_loss(&weights, self.pool)?,
+        };
         let step = Step::new(problem.formulation().c, &report, train_loss, heldout);
         watch.steps.push(step.clone());
         // The smallest C of equals.

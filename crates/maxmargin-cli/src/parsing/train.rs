@@ -40,6 +40,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &known.outputs,
             weights: None,
             folds: folds.as_ref(),
+            metric: None,
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
         };
         session.train(&task, &examples, start, &checksums, &|i| known.lines[i])?

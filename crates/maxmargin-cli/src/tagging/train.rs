@@ -11,6 +11,7 @@ use maxmargin::weights::Weights;
 
 use super::{format, sentences, tags};
 use crate::failure::{Failure, Result, note};
+use crate::kernel::kernelise;
 use crate::memory;
 use crate::options::{LossName, SchemeName};
 use crate::summary::Described;
@@ -22,15 +23,25 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
     let format = format(args.tag.format, args.tag.template.as_deref())?;
-    let (data, vocabulary) = read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?;
-    let task = task(args, &vocabulary)?;
-    check_memory(args, &task)?;
-    let start = start.map(|model| fitted(&model, args, &vocabulary, &task)).transpose()?;
+    let (mut data, vocabulary) = read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?;
     let heldout = args.validation.heldout.as_deref();
-    let heldout = heldout.map(|path| read_with(Input::open(path)?, &format, &vocabulary, &session.pool)).transpose()?;
+    let mut heldout =
+        heldout.map(|path| read_with(Input::open(path)?, &format, &vocabulary, &session.pool)).transpose()?;
     if let Some(heldout) = &heldout {
         tell_unseen(heldout);
     }
+    let (slots, tokens) = (vocabulary.tags.len(), heldout.as_ref().map(|heldout| &heldout.tokens));
+    let mut kernel = kernelise(args, &data.tokens, tokens, slots, &session.pool)?;
+    if let Some(kernel) = &mut kernel {
+        data.tokens = std::mem::take(&mut kernel.train);
+        if let Some((heldout, tokens)) = heldout.as_mut().zip(kernel.heldout.take()) {
+            heldout.tokens = tokens;
+        }
+    }
+    let features = if kernel.is_some() { data.tokens.columns() } else { vocabulary.features.len() as u32 };
+    let task = task(args, &vocabulary, features)?;
+    check_memory(args, &task)?;
+    let start = start.map(|model| fitted(&model, args, &vocabulary, &task)).transpose()?;
     let mut checksums =
         vec![("the training file", data.checksum), ("the template", crc32fast::hash(format!("{format:?}").as_bytes()))];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
@@ -44,9 +55,20 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &outputs,
             weights: None,
             folds: folds.as_ref(),
+            metric: kernel.as_ref().and_then(|kernel| kernel.metric(task.emission())),
             heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
+    };
+    let emission = task.emission();
+    let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), emission)).transpose()?;
+    let weights = match expansion {
+        // Those of the transitions alone.
+        Some(_) => {
+            let structure = outcome.weights().as_slice()[..emission.base as usize].to_vec();
+            TagWeights::new(&self::task(args, &vocabulary, 0)?, &Weights::from(structure))
+        }
+        None => TagWeights::new(&task, outcome.weights()),
     };
     let model = Tagger {
         format,
@@ -57,17 +79,18 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         formulation: outcome.formulation,
         data_checksum: data.checksum,
         summary: outcome.summary.clone(),
-        weights: TagWeights::new(&task, outcome.weights()),
+        weights,
+        kernel: expansion,
     };
     session.finish(&outcome, &Described::tagger(&model), |path| model.save(path))
 }
 
-/// The task that the options and the data make.
-fn task(args: &Args, vocabulary: &Vocabulary) -> Result<Tagging> {
+/// The task that the options and the data make, over so many features of tokens.
+fn task(args: &Args, vocabulary: &Vocabulary, features: u32) -> Result<Tagging> {
     let (options, names) = (&args.tag, &vocabulary.tags);
     let shape = Shape {
         tags: names.len() as u32,
-        features: vocabulary.features.len() as u32,
+        features,
         edges: vocabulary.edges.len() as u32,
         order: if options.order == Some(2) { Order::Second } else { Order::First },
     };

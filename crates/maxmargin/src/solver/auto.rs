@@ -1,7 +1,7 @@
 //! Which solver, where nobody names one.
 
 use super::bcfw::Bcfw;
-use super::cutting_plane::CuttingPlane;
+use super::cutting_plane::{CuttingPlane, Scheme};
 use super::dual_coordinate::DualCoordinate;
 use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
@@ -25,6 +25,10 @@ pub enum Choice {
     OneSlack,
     /// [`Bcfw`]
     Bcfw,
+    /// [`CuttingPlane`] with one slack, for a kernel and not too many examples.
+    KernelOneSlack,
+    /// [`CuttingPlane`] with sampled cuts, for a kernel and many examples.
+    SampledLinear,
 }
 
 /// Dual coordinates keep a variable for each output of each example, up to so many: 1 GB.
@@ -38,6 +42,12 @@ const HUGE: f64 = 1e4;
 /// measurements of about 100 each, 5e5, bcfw has a gap of 38 % after 30 s; one-slack is done at once.
 const HUGE_UNLISTED: f64 = 1e5;
 
+/// Kernel values of all pairs of atoms up to here are computed in a minute or so, and whole cuts then cost little.
+const MOST_ATOMS: usize = 100_000;
+
+/// r of sampled cuts, as in Yu and Joachims 2008.
+pub const SAMPLE_SIZE: usize = 400;
+
 /// So many examples tell how long psi is.
 const SAMPLE: usize = 1000;
 
@@ -45,11 +55,16 @@ const SAMPLE: usize = 1000;
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
 /// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw, or with
-/// linear slack and C times the mean of |psi|^2 above 100,000 to one-slack.
+/// linear slack and C times the mean of |psi|^2 above 100,000 to one-slack. With a kernel, linear slack and more than 100,000 atoms it
+/// is sampled-linear, otherwise one-slack.
 pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {
         return Choice::HardNSlack;
+    }
+    if let Some(metric) = problem.metric() {
+        let is_large = metric.gram().len() > MOST_ATOMS && penalty == Penalty::Linear;
+        return if is_large { Choice::SampledLinear } else { Choice::KernelOneSlack };
     }
     let stacked = problem.task().listed().and_then(|listed| listed.stacked().map(|stacked| (listed, stacked)));
     match stacked {
@@ -91,6 +106,8 @@ impl Choice {
             Self::DualCoordinate => "dual-coordinate",
             Self::OneSlack => "one-slack",
             Self::Bcfw => "bcfw",
+            Self::KernelOneSlack => "one-slack",
+            Self::SampledLinear => "sampled-linear",
         }
     }
 
@@ -100,6 +117,8 @@ impl Choice {
             Self::HardNSlack => "without slack, cuts of single examples lead to the answer soonest",
             Self::DualCoordinate => "its outputs can be listed, so each example's variables are solved exactly",
             Self::OneSlack => "with so large a C, steps on single examples lead nowhere soon",
+            Self::KernelOneSlack => "with a kernel, cuts of all examples differ little from one to the next",
+            Self::SampledLinear => "with a kernel and so many examples, samples of cuts are enough",
             Self::Bcfw => "its outputs are too many to list, and each example is solved over those that it has met",
         }
     }
@@ -119,7 +138,10 @@ impl Solver for Auto {
         match choose(problem) {
             Choice::HardNSlack => NSlack::default().solve(problem, settings, observer),
             Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
-            Choice::OneSlack => CuttingPlane::default().solve(problem, settings, observer),
+            Choice::SampledLinear => {
+                CuttingPlane::sampled(SAMPLE_SIZE, Scheme::Differences).solve(problem, settings, observer)
+            }
+            Choice::OneSlack | Choice::KernelOneSlack => CuttingPlane::default().solve(problem, settings, observer),
             Choice::Bcfw => Bcfw::default().solve(problem, settings, observer),
         }
     }

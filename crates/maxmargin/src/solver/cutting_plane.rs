@@ -182,6 +182,10 @@ const SAMPLE_GAP: f64 = 3.0;
 /// All outputs of all examples are kept as lines up to this number, 1 GB of them; beyond it a cache holds a few.
 const MAX_LINES: usize = 1 << 26;
 
+/// With a kernel a cut has an inner product for each atom and slot: so many in all, 8 GB, or so many cuts at least.
+const MAX_NUMBERS: usize = 1 << 30;
+const MIN_CUTS: usize = 50;
+
 /// Outputs kept per example where the oracle is dearer than a look at them, or there are too many for all.
 const DEFAULT_CACHE: u16 = 10;
 
@@ -246,6 +250,8 @@ struct Run<'p, 'a, T: Task> {
     lhs: Vec<f64>,
     /// Where between the centre and the point ahead the last cut was taken.
     mu: f64,
+    /// As many cuts as the solver may keep, and memory.
+    max_cuts: usize,
 }
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
@@ -275,6 +281,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 lines.members = Some(Vec::new());
             }
         }
+        let max_cuts = match problem.metric() {
+            Some(_) => solver.max_cuts.min((MAX_NUMBERS / d.max(1)).max(MIN_CUTS)),
+            None => solver.max_cuts,
+        };
         let drawn = problem.metric().map(|_| groups.iter().map(|_| Drawn::new(d)).collect());
         Self {
             problem,
@@ -300,6 +310,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             group_of_part,
             lhs: vec![0.0; d],
             mu: 0.0,
+            max_cuts,
         }
     }
 
@@ -490,7 +501,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 Some(metric) => self.push_drawn(g, rhs, target, metric)?,
             }
         }
-        self.master.qp.shrink_to(self.solver.max_cuts);
+        self.master.qp.shrink_to(self.max_cuts);
         Ok(())
     }
 

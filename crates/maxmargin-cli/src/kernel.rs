@@ -1,0 +1,136 @@
+//! `--kernel`: the vectors of the examples, as a kernel has them.
+
+use std::sync::Arc;
+
+use maxmargin::features::Block;
+use maxmargin::kernel::{Atoms, Basis, Expansion, Gram, LowRank, Metric, Specification, Standard};
+use maxmargin::parallel::Pool;
+use maxmargin::sparse::SparseMatrix;
+use maxmargin::weights::Weights;
+
+use crate::failure::{Failure, Result};
+use crate::options::{BasisName, SolverName};
+use crate::text::{bytes, count, counted};
+use crate::train::Args;
+use crate::memory;
+
+/// MB of kernel values that are kept, where nobody says.
+const CACHE: usize = 1000;
+
+/// What stands between the vectors and the task.
+enum Between {
+    /// The task sees one-hot vectors of atoms, and the solver their kernel values.
+    Gram(Gram),
+    /// The task sees coordinates, and the solver nothing of a kernel.
+    LowRank(LowRank),
+}
+
+/// The examples' vectors.
+pub(crate) struct Kernelised {
+    kernel: Standard,
+    between: Between,
+    pub(crate) train: SparseMatrix,
+    pub(crate) heldout: Option<SparseMatrix>,
+}
+
+/// Where a kernel is asked for: what the task sees in the place of these vectors. `slots`: numbers of w for each.
+pub(crate) fn kernelise(
+    args: &Args,
+    train: &SparseMatrix,
+    heldout: Option<&SparseMatrix>,
+    slots: usize,
+    pool: &Pool,
+) -> Result<Option<Kernelised>> {
+    let options = &args.kernel;
+    let is_sampled = matches!(args.solver.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
+    let specification = options.kernel.unwrap_or(Specification::Linear);
+    if specification == Specification::Linear && !is_sampled && options.low_rank.is_none() {
+        return Ok(None);
+    }
+    let constant = args.problem.bias.map_or(0.0, |bias| f64::from(bias).powi(2));
+    let kernel = specification.on(train, constant)?;
+    check_values(&kernel, train, args)?;
+    if let Some(k) = options.low_rank {
+        let basis = if options.basis == Some(BasisName::Random) { Basis::Random } else { Basis::Pivoted };
+        // The factor, and coordinates with their places.
+        need(args, (train.rows() * k.min(train.rows())) as f64 * 16.0, "take a smaller --low-rank")?;
+        let rank = LowRank::new(Arc::new(kernel), train, k, basis, args.solver.seed.unwrap_or(0), pool)?;
+        let (train, heldout) = (rank.map(train, pool), heldout.map(|rows| rank.map(rows, pool)));
+        return Ok(Some(Kernelised { kernel, between: Between::LowRank(rank), train, heldout }));
+    }
+    let mut atoms = Atoms::default();
+    let (mut train, heldout) = (atoms.one_hot(train), heldout.map(|rows| atoms.one_hot(rows)));
+    let vectors = atoms.into_vectors();
+    train.set_columns(vectors.rows() as u32);
+    /// Points, sums and a hundred cuts or two.
+    const COPIES: f64 = 200.0;
+    need(args, vectors.rows() as f64 * slots as f64 * 8.0 * COPIES, "take fewer examples, or --low-rank")?;
+    let cache = options.kernel_cache.unwrap_or(CACHE).saturating_mul(1 << 20);
+    let gram = Gram::new(Arc::new(kernel), vectors, cache);
+    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), train, heldout }))
+}
+
+/// Huge numbers to a high power are infinite.
+fn check_values(kernel: &Standard, rows: &SparseMatrix, args: &Args) -> Result<()> {
+    /// Inner products up to here can be added up and squared.
+    const LARGEST: f64 = 1e60;
+    let norm2 = (0..rows.rows()).map(|i| rows.row(i).norm2()).fold(0.0, f64::max);
+    let value = kernel.of(norm2, norm2, norm2).abs();
+    if value <= LARGEST {
+        return Ok(());
+    }
+    Err(Failure::Data(format!(
+        "{}: {kernel} has values up to {value:.1e} on these data, too large to train with; scale the features, or take \
+         a smaller degree or gamma",
+        args.input.display()
+    )))
+}
+
+/// States the need before taking it.
+fn need(args: &Args, need: f64, way_out: &str) -> Result<()> {
+    match memory::available() {
+        Some(available) if need > 0.75 * available => Err(Failure::Data(format!(
+            "{}: training with this kernel would take about {} and {} are free: {way_out}",
+            args.input.display(),
+            bytes(need),
+            bytes(available)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+impl Kernelised {
+    /// The kernel for the solver, in this block of the task.
+    pub(crate) fn metric(&self, block: Block) -> Option<Metric<'_>> {
+        match &self.between {
+            Between::Gram(gram) => Some(Metric::new(gram, block)),
+            Between::LowRank(_) => None,
+        }
+    }
+
+    /// What a model keeps of these weights.
+    pub(crate) fn expansion(&self, w: &Weights, block: Block) -> Result<Expansion> {
+        let own = |numbers: &[f64]| numbers[block.base as usize..(block.base + block.len()) as usize].to_vec();
+        let (width, coefficients) = (block.width, own(w.coefficients()));
+        Ok(match &self.between {
+            Between::Gram(gram) => Expansion::of_atoms(self.kernel, gram.atoms(), &coefficients, width)?,
+            Between::LowRank(rank) => {
+                let coefficients = rank.coefficients(&coefficients, width as usize);
+                Expansion::of_atoms(self.kernel, rank.basis(), &coefficients, width)?
+            }
+        })
+    }
+
+    /// What was made of the vectors, for the summary.
+    pub(crate) fn in_words(&self) -> String {
+        match &self.between {
+            Between::Gram(gram) => format!("exact over {}", counted(gram.len() as u64, "distinct vector")),
+            Between::LowRank(rank) => format!(
+                "low rank, {} coordinates ({}), which leave out {:.2} % of it",
+                count(rank.len() as u64),
+                bytes(8.0 * (self.train.rows() * rank.len()) as f64),
+                100.0 * rank.residual()
+            ),
+        }
+    }
+}
