@@ -242,6 +242,7 @@ fn classes(mut session: Session<'_>) -> Result<()> {
         data_checksum: data.examples.checksum,
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
+        kernel: None,
     };
     session.finish(&outcome, &Described::classifier(&model), |path| model.save(path))
 }
