@@ -58,6 +58,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         data_checksum: data.checksum,
         summary: outcome.summary.clone(),
         weights: TagWeights::new(&task, outcome.weights()),
+        kernel: None,
     };
     session.finish(&outcome, &Described::tagger(&model), |path| model.save(path))
 }
