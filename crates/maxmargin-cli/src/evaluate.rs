@@ -104,9 +104,7 @@ fn classified(model: &Model, input: Input<'_>, pool: &Pool) -> Result<Judged<Cla
     while let Some(batch) = stream.next_batch(BATCH)? {
         strangers.look(model, &batch);
         let classes: Vec<Option<u32>> = batch.labels.names.iter().map(|name| lookup.class(name)).collect();
-        let predicted = over_rows(model, &batch, pool, |found: &mut Vec<u32>, predictor, scores, i| {
-            found.push(predictor.predict(batch.matrix.row(i), scores));
-        });
+        let predicted = over_rows(model, &batch, pool, |found: &mut Vec<u32>, class, _| found.push(class));
         for (&id, prediction) in batch.labels.ids.iter().zip(predicted.into_iter().flatten()) {
             let truth = classes[id as usize];
             evaluator.add(truth, prediction);

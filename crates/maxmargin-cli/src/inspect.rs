@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use maxmargin::kernel::Expansion;
 use maxmargin::model::{Loss, Model, Saved, Summary, TaskKind};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::{Certificate, Status};
 use serde::Serialize;
 
-use crate::failure::{Result, print, print_json};
+use crate::failure::{Failure, Result, print, print_json};
 use crate::summary::{Described, passes};
 use crate::text::{counted, fields, number, table};
 use crate::{parsing, tagging};
@@ -17,19 +18,25 @@ pub(crate) struct Args {
     /// A model that `maxmargin train` saved
     model: PathBuf,
     /// Features to show for each class or tag, rules of a grammar: those with the largest weights in absolute value
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    /// [default: 10]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let top = args.top.unwrap_or(10);
     match Saved::load(&args.model)? {
-        Saved::Tagger(model) => tagging::inspect::run(&model, args.top, args.json),
-        Saved::Parser(model) => parsing::inspect::run(&model, args.top, args.json),
-        Saved::Classifier(model) if args.json => print_json(&Contents::of(&model, args.top)),
-        Saved::Classifier(model) => print(&in_words(&model, args.top)),
+        Saved::Tagger(model) => tagging::inspect::run(&model, top, args.json),
+        Saved::Parser(model) => parsing::inspect::run(&model, top, args.json),
+        Saved::Classifier(model) if model.kernel.is_some() && args.top.is_some_and(|top| top > 0) => {
+            let what = "this model has a kernel, and so no weights of features to show; leave the option out";
+            Err(Failure::Usage(format!("--top: {what}")))
+        }
+        Saved::Classifier(model) if args.json => print_json(&Contents::of(&model, top)),
+        Saved::Classifier(model) => print(&in_words(&model, top)),
     }
 }
 
@@ -45,7 +52,38 @@ struct Contents<'m> {
     formulation: Formulation,
     data_checksum: String,
     training: Training<'m>,
-    strongest: Vec<Strongest<'m>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Kernel>,
+    /// None with a kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strongest: Option<Vec<Strongest<'m>>>,
+}
+
+/// A kernel and what the model keeps of the training data.
+#[derive(Serialize)]
+pub(crate) struct Kernel {
+    /// As on the command line.
+    name: String,
+    /// What the bias adds.
+    constant: f64,
+    support_vectors: usize,
+    nonzeros: usize,
+    /// Of each support vector.
+    coefficients: u32,
+    bytes: u64,
+}
+
+impl Kernel {
+    pub(crate) fn of(expansion: &Expansion) -> Self {
+        Self {
+            name: expansion.kernel().to_string(),
+            constant: expansion.kernel().constant,
+            support_vectors: expansion.len(),
+            nonzeros: expansion.vectors().nonzeros(),
+            coefficients: expansion.width(),
+            bytes: expansion.bytes(),
+        }
+    }
 }
 
 /// The names are those of the summary of `train`.
@@ -122,7 +160,8 @@ impl<'m> Contents<'m> {
             formulation: model.formulation,
             data_checksum: format!("{:08x}", model.data_checksum),
             training: Training::of(&model.summary),
-            strongest: strongest(model, top),
+            kernel: model.kernel.as_ref().map(Kernel::of),
+            strongest: model.kernel.is_none().then(|| strongest(model, top)),
         }
     }
 }
@@ -155,7 +194,7 @@ fn in_words(model: &Model, top: usize) -> String {
         Loss::Matrix(_) => "from a cost matrix",
     };
     about(&Described::classifier(model), loss, model.data_checksum)
-        + &if top == 0 { String::new() } else { strongest_in_words(model, top) }
+        + &if top == 0 || model.kernel.is_some() { String::new() } else { strongest_in_words(model, top) }
 }
 
 /// What a model is and how it was trained.
@@ -172,13 +211,13 @@ pub(crate) fn about(model: &Described<'_>, loss: &str, data_checksum: u32) -> St
         Penalty::Hard => "hard margin".to_owned(),
     };
     let scaled = if loss_scale == 1.0 { String::new() } else { format!(" times {}", number(loss_scale)) };
-    let mut lines = vec![
-        ("task", format!("{}, {}", model.task, model.labels)),
-        ("features", model.features.clone()),
+    let mut lines = vec![("task", format!("{}, {}", model.task, model.labels)), ("features", model.features.clone())];
+    lines.extend(model.kernel.clone().map(|kernel| ("kernel", kernel)));
+    lines.extend([
         ("problem", format!("{rescaling}, {slack}, loss {loss}{scaled}")),
         ("trained on", format!("{}, checksum {data_checksum:08x}", counted(training.examples, "example"))),
         ("solver", format!("{}: {}, {}", training.solver, counted(training.rounds, "round"), passes(training.passes))),
-    ];
+    ]);
     lines.extend(model.end());
     fields(&lines)
 }

@@ -118,8 +118,7 @@ fn write_all(
     let mut strangers = Strangers::default();
     while let Some(batch) = stream.next_batch(BATCH)? {
         strangers.look(model, &batch);
-        let parts = over_rows(model, &batch, pool, |text: &mut String, predictor, scores, i| {
-            let class = predictor.predict(batch.matrix.row(i), scores);
+        let parts = over_rows(model, &batch, pool, |text: &mut String, class, scores| {
             text.push_str(&model.labels[class as usize]);
             if args.scores {
                 push_scores(model, scores, text);
@@ -149,19 +148,20 @@ fn push_scores(model: &Model, scores: &[f64], text: &mut String) {
     }
 }
 
-/// Gathers something of each row of a batch, in parts, in order.
+/// Gathers something of each row of a batch, of its class and scores, in parts, in order.
 pub(crate) fn over_rows<R: Default + Send>(
     model: &Model,
     batch: &Labelled,
     pool: &Pool,
-    add: impl Fn(&mut R, &Predictor<'_>, &mut Vec<f64>, usize) + Sync + Send,
+    add: impl Fn(&mut R, u32, &[f64]) + Sync + Send,
 ) -> Vec<R> {
     let predictor = model.predictor();
-    pool.map(ranges(batch.len(), 4 * pool.threads()), |range| {
+    // Blocks that do not depend on the number of threads: nor do the scores of a kernel, to the last bit.
+    let blocks = batch.len().div_ceil(Predictor::BLOCK);
+    let parts = if model.kernel.is_some() { blocks } else { 4 * pool.threads() };
+    pool.map(ranges(batch.len(), parts), |range| {
         let (mut result, mut scores) = (R::default(), Vec::new());
-        for i in range {
-            add(&mut result, &predictor, &mut scores, i);
-        }
+        predictor.predict_all(batch.matrix.range(range), &mut scores, |class, scores| add(&mut result, class, scores));
         result
     })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use maxmargin::data::trees::{Binarise, Shape};
 use maxmargin::inference::chain::Order;
+use maxmargin::kernel::Expansion;
 use maxmargin::model::{self, Model, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty};
 use maxmargin::solver::folds::Validation;
@@ -105,9 +106,24 @@ pub(crate) struct Described<'m> {
     pub(crate) labels: String,
     /// Its features, in words.
     pub(crate) features: String,
+    /// Its kernel and what it keeps of the training data, in words.
+    pub(crate) kernel: Option<String>,
+    /// Number of weights; with a kernel, coefficients of support vectors among them.
     pub(crate) dimension: usize,
     pub(crate) formulation: Formulation,
     pub(crate) training: &'m model::Summary,
+}
+
+fn kernel_in_words(expansion: &Expansion) -> String {
+    let (support, nonzeros) = (expansion.len() as u64, expansion.vectors().nonzeros() as u64);
+    format!(
+        "{}, {} ({}, {} each, {})",
+        expansion.kernel(),
+        counted(support, "support vector"),
+        counted(nonzeros, "nonzero"),
+        counted(u64::from(expansion.width()), "coefficient"),
+        bytes(expansion.bytes() as f64)
+    )
 }
 
 /// What is not the default in how a parser was made.
@@ -135,7 +151,8 @@ impl<'m> Described<'m> {
             task: model.task,
             labels: format!("{} classes: {}", count(model.labels.len() as u64), labels(&model.labels)),
             features: features + &constant,
-            dimension: model.weights.len(),
+            kernel: model.kernel.as_ref().map(kernel_in_words),
+            dimension: model.kernel.as_ref().map_or(model.weights.len(), |expansion| expansion.coefficients().len()),
             formulation: model.formulation,
             training: &model.summary,
         }
@@ -148,12 +165,17 @@ impl<'m> Described<'m> {
             n => format!(" and {} of transitions", count(u64::from(n))),
         };
         let order = if shape.order == Order::Second { ", second order" } else { "" };
-        let last = shape.blocks().ok().and_then(|blocks| blocks.last().copied());
+        let emission = shape.blocks().ok().and_then(|blocks| blocks.last().copied());
+        let dimension = emission.map_or(0, |block| match &model.kernel {
+            Some(expansion) => block.base as usize + expansion.coefficients().len(),
+            None => (block.base + block.len()) as usize,
+        });
         Self {
             task: TaskKind::Tag,
             labels: format!("{}: {}{order}", counted(tags.len() as u64, "tag"), labels(tags)),
             features: counted(u64::from(shape.features), "feature") + &edges,
-            dimension: last.map_or(0, |block| (block.base + block.len()) as usize),
+            kernel: model.kernel.as_ref().map(kernel_in_words),
+            dimension,
             formulation: model.formulation,
             training: &model.summary,
         }
@@ -193,6 +215,7 @@ impl<'m> Described<'m> {
                 counted(parts.symbols.len() as u64, "symbol"),
                 shape_in_words(model),
             ),
+            kernel: None,
             dimension: model.weights.len(),
             formulation: model.formulation,
             training: &model.summary,
@@ -276,6 +299,7 @@ impl<'t> Summary<'t> {
             ("examples", format!("{}, {}", count(self.examples), model.features)),
             ("solver", format!("{}{reason}: {work}", self.solver)),
         ];
+        lines.extend(model.kernel.clone().map(|kernel| ("kernel", kernel)));
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         lines.extend(model.end());
         lines.extend(self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n))));

@@ -43,9 +43,13 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// Bytes as MB or GB.
+/// Bytes as kB, MB or GB.
 pub(crate) fn bytes(b: f64) -> String {
-    if b < 1e9 { format!("{:.0} MB", b / 1e6) } else { format!("{:.1} GB", b / 1e9) }
+    match b {
+        b if b < 1e6 => format!("{:.1} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.0} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
 }
 
 /// The first labels of a long list.

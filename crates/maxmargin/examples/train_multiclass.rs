@@ -77,6 +77,7 @@ fn main() -> Result<()> {
             train_loss: problem.train_loss(&solution.weights, &pool)?,
         },
         weights: solution.weights.clone(),
+        kernel: None,
     };
     let model = if let Some(path) = arguments.get(2) {
         model.save(path)?;

@@ -9,16 +9,19 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
 mod atoms;
 mod columns;
+mod expansion;
 mod gram;
 mod metric;
 mod specification;
 
 pub use atoms::Atoms;
 pub use columns::Columns;
+pub use expansion::Expansion;
 pub use gram::{Entry, Gram};
 pub use metric::Metric;
 pub use specification::{Gamma, Specification};
@@ -84,6 +87,24 @@ impl Standard {
                 Shape::Poly { degree, gamma, coef0 } => (gamma * product + coef0).powi(degree as i32),
                 Shape::Sigmoid { gamma, coef0 } => (gamma * product + coef0).tanh(),
             }
+    }
+
+    /// Are its parameters within their ranges? Those that come from elsewhere than a [`Specification`] may not be.
+    pub fn check(&self) -> Result<()> {
+        let fail = |name: &str, x: f64| Err(Error::model(format!("not a valid kernel: {name} is {x}")));
+        let (gamma, coef0) = match self.shape {
+            Shape::Linear => (1.0, 0.0),
+            Shape::Rbf { gamma } => (gamma, 0.0),
+            Shape::Poly { gamma, coef0, .. } | Shape::Sigmoid { gamma, coef0 } => (gamma, coef0),
+        };
+        let is_signed = matches!(self.shape, Shape::Sigmoid { .. });
+        match self.shape {
+            Shape::Poly { degree, .. } if !(1..=i32::MAX as u32).contains(&degree) => fail("degree", degree.into()),
+            _ if !(gamma.is_finite() && gamma != 0.0 && (gamma > 0.0 || is_signed)) => fail("gamma", gamma),
+            _ if !coef0.is_finite() => fail("coef0", coef0),
+            _ if !(self.constant.is_finite() && self.constant >= 0.0) => fail("the constant", self.constant),
+            _ => Ok(()),
+        }
     }
 
     /// Is every matrix of its values positive semidefinite, so that there is a feature map at all?

@@ -12,9 +12,10 @@ use crate::data::labels;
 use crate::data::output::replace_file;
 use crate::error::{Error, Result};
 use crate::features::Block;
+use crate::kernel::Expansion;
 use crate::problem::Formulation;
 use crate::solver::{Certificate, Status};
-use crate::sparse::SparseView;
+use crate::sparse::{Rows, SparseView};
 use crate::task::first_max;
 use crate::tasks::multiclass::Costs;
 use crate::weights::Weights;
@@ -23,6 +24,7 @@ mod container;
 mod exact;
 mod file;
 mod parser;
+mod support;
 pub mod tagger;
 
 use container::Container;
@@ -204,7 +206,7 @@ fn save(path: &Path, container: Result<Container<'_>>) -> Result<()> {
     })
 }
 
-/// A trained linear model of classes: all that prediction needs, and where it comes from.
+/// A trained model of classes: all that prediction needs, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The task.
@@ -214,7 +216,7 @@ pub struct Model {
     /// Number of input features, without the constant one.
     pub features: u32,
     /// Value of the constant feature, the last row of the weights; 0 where there is none. Taken as f32, as all
-    /// features are.
+    /// features are. A kernel has its square as a constant instead.
     pub bias: f64,
     /// What a wrong prediction costs.
     pub loss: Loss,
@@ -224,8 +226,10 @@ pub struct Model {
     pub data_checksum: u32,
     /// What training found.
     pub summary: Summary,
-    /// The weights: a row for each feature, the constant one last.
+    /// The weights: a row for each feature, the constant one last. None with a kernel.
     pub weights: Weights,
+    /// The weight vector of a kernel model, a slot for each of its [slots](Self::slots).
+    pub kernel: Option<Expansion>,
 }
 
 impl Model {
@@ -272,6 +276,9 @@ impl Model {
         if let Err(e) = loss_fits {
             return fail(e.to_string());
         }
+        if let Some(expansion) = &self.kernel {
+            return self.check_kernel(expansion);
+        }
         let rows = u64::from(self.features) + u64::from(self.bias != 0.0);
         if rows.checked_mul(self.slots() as u64) != Some(self.weights.len() as u64) {
             let (weights, slots) = (self.weights.len(), self.slots());
@@ -281,6 +288,27 @@ impl Model {
             Some(at) => fail(format!("weight {} is {}", at + 1, self.weights.as_slice()[at])),
             None => Ok(()),
         }
+    }
+
+    fn check_kernel(&self, expansion: &Expansion) -> Result<()> {
+        let fail = |what: String| Err(Error::model(format!("not a valid model: {what}")));
+        let (weights, slots) = (self.weights.len(), self.slots());
+        if weights > 0 {
+            return fail(format!("{weights} weights beside a kernel, which has none"));
+        }
+        if expansion.width() as usize != slots {
+            return fail(format!("{} coefficients a support vector for {slots}", expansion.width()));
+        }
+        let columns = (0..expansion.len()).filter_map(|j| expansion.vectors().row(j).indices().last());
+        if columns.into_iter().any(|&last| last >= self.features) {
+            return fail(format!("support vectors have features beyond the {} of the model", self.features));
+        }
+        let (constant, square) = (expansion.kernel().constant, f64::from(self.bias as f32).powi(2));
+        // The square may have been rounded on the way.
+        if (constant - square).abs() > 1e-6 * square {
+            return fail(format!("the kernel's constant is {constant}, not the square of the bias {}", self.bias));
+        }
+        Ok(())
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
@@ -309,8 +337,9 @@ impl Model {
     /// start on wider data begins.
     ///
     /// # Panics
-    /// If the model has more features than that.
+    /// If the model has more features than that, or a kernel.
     pub fn weights_over(&self, features: u32) -> Weights {
+        assert!(self.kernel.is_none(), "a kernel model has no weights");
         assert!(features >= self.features, "the model has {} features", self.features);
         let mut rows = self.weights.as_slice().to_vec();
         let constant = rows.split_off(self.features as usize * self.slots());
@@ -323,13 +352,14 @@ impl Model {
     pub fn predictor(&self) -> Predictor<'_> {
         debug_assert!(self.check().is_ok());
         let block = Block { base: 0, rows: self.features, width: self.slots() as u32 };
-        let (_, constant_row) = self.weights.as_slice().split_at(block.len() as usize);
+        let constant_row = self.weights.as_slice().get(block.len() as usize..).unwrap_or_default();
         Predictor {
             task: self.task,
             weights: &self.weights,
             block,
             constant: f64::from(self.bias as f32),
             constant_row,
+            kernel: self.kernel.as_ref(),
         }
     }
 }
@@ -352,9 +382,15 @@ pub struct Predictor<'m> {
     constant: f64,
     /// The weights of the constant feature; empty where there is none.
     constant_row: &'m [f64],
+    /// What the scores come from instead of the weights.
+    kernel: Option<&'m Expansion>,
 }
 
 impl Predictor<'_> {
+    /// Rows that are compared with the support vectors of a kernel model together. Parts of so many rows, shared by threads,
+    /// are as fast as larger ones.
+    pub const BLOCK: usize = 64;
+
     /// The number of the class of x. The scores of all classes are left in `scores`; binary: `-s/2, s/2` with the
     /// decision value s. Features that the model does not know are left out.
     pub fn predict(&self, x: SparseView<'_>, scores: &mut Vec<f64>) -> u32 {
@@ -373,6 +409,33 @@ impl Predictor<'_> {
         }
     }
 
+    /// [Predicts](Self::predict) many rows: their classes and scores go to `take`, in order. With a kernel this is much faster
+    /// than one row after the other.
+    pub fn predict_all(&self, rows: Rows<'_>, scores: &mut Vec<f64>, mut take: impl FnMut(u32, &[f64])) {
+        let Some(kernel) = self.kernel else {
+            for i in 0..rows.len() {
+                let class = self.predict(rows.row(i), scores);
+                take(class, scores);
+            }
+            return;
+        };
+        let width = self.block.width as usize;
+        let mut block = Vec::with_capacity(Self::BLOCK.min(rows.len()));
+        for start in (0..rows.len()).step_by(Self::BLOCK) {
+            let end = rows.len().min(start + Self::BLOCK);
+            block.clear();
+            block.extend((start..end).map(|i| rows.row(i).below(self.block.rows)));
+            scores.resize(block.len() * width, 0.0);
+            kernel.scores(&block, scores);
+            for scores in scores.chunks_exact(width) {
+                match self.task {
+                    TaskKind::Binary => take(u32::from(scores[0] > 0.0), &[-0.5 * scores[0], 0.5 * scores[0]]),
+                    TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => take(first_max(scores) as u32, scores),
+                }
+            }
+        }
+    }
+
     /// The decision value `<w, x>` of a binary model: positive for the positive class.
     ///
     /// # Panics
@@ -385,6 +448,9 @@ impl Predictor<'_> {
     }
 
     fn slot_scores(&self, x: SparseView<'_>, scores: &mut [f64]) {
+        if let Some(kernel) = self.kernel {
+            return kernel.scores(&[x.below(self.block.rows)], scores);
+        }
         self.weights.scores(self.block, x.below(self.block.rows), scores);
         // The constant feature is the last one, so it is added last: the same bits as in training.
         for (score, w) in scores.iter_mut().zip(self.constant_row) {

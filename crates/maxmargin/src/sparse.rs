@@ -132,6 +132,11 @@ impl<'a> Rows<'a> {
     pub fn indices(&self) -> &'a [u32] {
         &self.indices[self.offsets[0]..self.offsets[self.len()]]
     }
+
+    /// The values of all rows, one row after the other.
+    pub fn values(&self) -> &'a [f32] {
+        &self.values[self.offsets[0]..self.offsets[self.len()]]
+    }
 }
 
 /// Sparse rows, one after the other in memory (CSR).

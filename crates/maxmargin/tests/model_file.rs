@@ -53,6 +53,7 @@ fn small() -> Model {
         data_checksum: 0xdead_beef,
         summary: summary(),
         weights: vec![0.1, -0.0, 2.0, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0, 2.0, 1.0 / 3.0].into(),
+        kernel: None,
     }
 }
 
@@ -99,6 +100,7 @@ fn models() -> impl Strategy<Value = Model> {
                 ..summary()
             },
             weights: w[..slots * (features as usize + usize::from(with_bias))].to_vec().into(),
+            kernel: None,
         }
     })
 }

@@ -4,12 +4,14 @@
 use maxmargin::data::input::Input;
 use maxmargin::data::tagging::{Features, Format, Sequences, Template, Vocabulary, read};
 use maxmargin::inference::chain::Order;
+use maxmargin::kernel::{Expansion, Shape as KernelShape, Standard};
 use maxmargin::model::tagger::TagWeights;
 use maxmargin::model::{Model, Saved, Summary, Tagger};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Problem};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::{Certificate, Settings, Solver, Status};
+use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::tagging::{Constraints, Scheme, Sentence, TagLoss, TagScratch, Tagging};
 use maxmargin::weights::Weights;
@@ -62,7 +64,18 @@ fn trained(order: Order, features: Features, scheme: Option<Scheme>) -> (Tagger,
     let weights = TagWeights::new(&task, &solution.weights);
     let loss = task.tag_loss().clone();
     let data_checksum = data.checksum;
-    let tagger = Tagger { format, vocabulary, order, loss, constraints, formulation, data_checksum, summary, weights };
+    let tagger = Tagger {
+        format,
+        vocabulary,
+        order,
+        loss,
+        constraints,
+        formulation,
+        data_checksum,
+        summary,
+        weights,
+        kernel: None,
+    };
     (tagger, data, solution.weights)
 }
 
@@ -171,4 +184,102 @@ fn what_does_not_fit_is_refused() {
     });
     refused("a feature too many", &|t| assert!(t.vocabulary.features.intern(b"new").is_some()));
     refused("no weights of features", &|t| t.weights = TagWeights::default());
+}
+
+/// The tagger whose features weigh what the tokens of the data add up to with these coefficients: with weights, and with a
+/// kernel over the tokens.
+fn with_kernel(shape: KernelShape, linear: &Tagger, data: &Sequences) -> (Tagger, Tagger) {
+    let (task, tags) = (linear.task().unwrap(), linear.vocabulary.tags.len());
+    let n = data.tokens.rows();
+    let coefficients: Vec<f64> = (0..n * tags).map(|i| ((i * 37 + 11) % 17) as f64 / 8.0 - 1.0).collect();
+    let structure = linear.weights.structure.clone();
+    let mut w = structure.clone();
+    w.resize(task.dimension(), 0.0);
+    for (t, beta) in coefficients.chunks(tags).enumerate() {
+        for (j, v) in data.tokens.row(t).iter() {
+            (0..tags).for_each(|k| w[task.emission().at(j, k as u32)] += beta[k] * f64::from(v));
+        }
+    }
+    let kernel = Standard { shape, constant: 0.0 };
+    let expansion = Expansion::of_atoms(kernel, &data.tokens, &coefficients, tags as u32).unwrap();
+    let ours = Tagger { weights: TagWeights::of_structure(structure), kernel: Some(expansion), ..linear.clone() };
+    (ours, Tagger { weights: TagWeights::new(&task, &w.into()), ..linear.clone() })
+}
+
+#[test]
+fn the_linear_kernel_is_no_kernel() {
+    for (linear, data, _) in all() {
+        let (ours, theirs) = with_kernel(KernelShape::Linear, &linear, &data);
+        assert_eq!(back(&ours), ours);
+        let (ours, theirs) = (ours.predictor().unwrap(), theirs.predictor().unwrap());
+        let (mut a, mut b) = (TagScratch::default(), TagScratch::default());
+        let (mut y, mut z, mut m, mut n) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (s, x) in sentences(&data).into_iter().enumerate() {
+            let scores = [ours.predict(x, &mut a, &mut y), theirs.predict(x, &mut b, &mut z)];
+            assert!((scores[0] - scores[1]).abs() < 1e-4, "{scores:?}");
+            assert_eq!(y, z);
+            a.chain.margins(&y, &mut m);
+            b.chain.margins(&z, &mut n);
+            assert!(m.iter().zip(&n).all(|(m, n)| m == n || (m - n).abs() < 1e-4), "{m:?} {n:?}");
+            let best = [a.chain.n_best(5), b.chain.n_best(5)];
+            assert!(best[0].iter().zip(&best[1]).all(|(a, b)| (a.0 - b.0).abs() < 1e-4));
+            let forced = data.tags[data.sentence(s)].to_vec();
+            ours.fill(x, Some(&forced), &mut a);
+            theirs.fill(x, Some(&forced), &mut b);
+            let scores = [a.chain.best(&mut y), b.chain.best(&mut z)];
+            assert!((scores[0] - scores[1]).abs() < 1e-4 && y == forced && z == forced, "{scores:?}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_scores_sentences_longer_than_a_block() {
+    let (linear, data, _) = trained(Order::First, Features::BuiltIn, None);
+    let (ours, theirs) = with_kernel(KernelShape::Linear, &linear, &data);
+    let mut tokens = SparseMatrix::new();
+    (0..150).for_each(|t| tokens.push_row(data.tokens.row(t * 7 % data.tokens.rows()).iter()));
+    let x = Sentence::new(&tokens, None, 0..150);
+    let (mut scratch, mut y, mut z) = (TagScratch::default(), Vec::new(), Vec::new());
+    let score = ours.predictor().unwrap().predict(x, &mut scratch, &mut y);
+    let expected = theirs.predictor().unwrap().predict(x, &mut scratch, &mut z);
+    assert!((score - expected).abs() < 1e-6 * expected.abs().max(1.0), "{score} {expected}");
+    assert_eq!(y, z);
+}
+
+#[test]
+fn kernel_taggers_are_kept_whole_or_refused() {
+    let (linear, data, _) = trained(Order::First, template(), Some(Scheme::Bio));
+    let (good, _) = with_kernel(KernelShape::Rbf { gamma: 1.0 / 3.0 }, &linear, &data);
+    let bytes = good.to_bytes().unwrap();
+    assert_eq!(back(&good).to_bytes().unwrap(), bytes);
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        // The blanks after the header have no meaning.
+        let loaded = Saved::from_bytes(&damaged);
+        assert!(loaded.is_err() || bytes[at] == b' ', "byte {at}");
+        assert!(at % 7 > 0 || Saved::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+    }
+    assert_eq!(good.weights_over(&good.vocabulary, &good.task().unwrap()), None);
+
+    let refused = |what: &str, change: &dyn Fn(&mut Tagger)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        let message = bad.to_bytes().unwrap_err().to_string();
+        assert!(message.contains(what), "{what}: {message}");
+    };
+    refused("rows of weights", &|t| t.weights = linear.weights.clone());
+    refused("rows of weights", &|t| t.kernel = None);
+    refused("transitions", &|t| t.weights.structure.truncate(3));
+    refused("coefficients a support vector for 5 tags", &|t| {
+        let kernel = t.kernel.take().unwrap();
+        let one = vec![1.0; kernel.len()];
+        t.kernel = Some(Expansion::new(kernel.kernel(), kernel.vectors().clone(), one, 1).unwrap());
+    });
+    refused("features beyond", &|t| {
+        let kernel = t.kernel.take().unwrap();
+        let mut wide = SparseMatrix::new();
+        wide.push_row([(t.shape().features, 1.0)]);
+        t.kernel = Some(Expansion::new(kernel.kernel(), wide, vec![1.0; 5], 5).unwrap());
+    });
 }

@@ -7,7 +7,7 @@ use maxmargin::tasks::tagging::TagLoss;
 use serde::Serialize;
 
 use crate::failure::{Result, print, print_json};
-use crate::inspect::{Training, about};
+use crate::inspect::{Kernel, Training, about};
 use crate::summary::Described;
 use crate::text::{counted, table};
 
@@ -33,7 +33,11 @@ struct Contents<'m> {
     transitions: Vec<&'m [f64]>,
     first: &'m [f64],
     last: &'m [f64],
-    strongest: Vec<Strongest<'m>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Kernel>,
+    /// None with a kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strongest: Option<Vec<Strongest<'m>>>,
 }
 
 #[derive(Serialize)]
@@ -90,7 +94,8 @@ pub(crate) fn run(model: &Tagger, top: usize, json: bool) -> Result<()> {
         transitions: structure.transitions,
         first: structure.first,
         last: structure.last,
-        strongest: strongest(model, top),
+        kernel: model.kernel.as_ref().map(Kernel::of),
+        strongest: model.kernel.is_none().then(|| strongest(model, top)),
     })
 }
 
@@ -125,14 +130,7 @@ fn in_words(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
     if top == 0 {
         return text;
     }
-    let rows: Vec<Vec<String>> = strongest(model, top)
-        .into_iter()
-        .map(|tag| {
-            let weights = tag.weights.iter().map(|w| format!("{}:{}", w.feature, signed(w.weight)));
-            [vec![tag.tag.to_owned()], weights.collect()].concat()
-        })
-        .collect();
-    let features = format!("\nstrongest features of each tag, as FEATURE:WEIGHT\n{}", table(&rows));
+    let features = if model.kernel.is_some() { String::new() } else { strongest_in_words(model, top) };
     let transitions = if model.vocabulary.tags.len() > SHOWN {
         strongest_transitions(model, structure, top)
     } else {
@@ -140,6 +138,17 @@ fn in_words(model: &Tagger, structure: &Structure<'_>, top: usize) -> String {
     };
     let nonzeros = format!("{} are not 0\n", counted(model.weights.nonzeros() as u64, "weight"));
     [text, features, transitions, nonzeros].concat()
+}
+
+fn strongest_in_words(model: &Tagger, top: usize) -> String {
+    let rows: Vec<Vec<String>> = strongest(model, top)
+        .into_iter()
+        .map(|tag| {
+            let weights = tag.weights.iter().map(|w| format!("{}:{}", w.feature, signed(w.weight)));
+            [vec![tag.tag.to_owned()], weights.collect()].concat()
+        })
+        .collect();
+    format!("\nstrongest features of each tag, as FEATURE:WEIGHT\n{}", table(&rows))
 }
 
 fn signed(w: f64) -> String {

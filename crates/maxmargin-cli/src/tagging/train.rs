@@ -65,8 +65,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     let weights = match expansion {
         // Those of the transitions alone.
         Some(_) => {
-            let structure = outcome.weights().as_slice()[..emission.base as usize].to_vec();
-            TagWeights::new(&self::task(args, &vocabulary, 0)?, &Weights::from(structure))
+            TagWeights::of_structure(outcome.weights().as_slice()[..emission.base as usize].to_vec())
         }
         None => TagWeights::new(&task, outcome.weights()),
     };

@@ -44,6 +44,7 @@ const CHUNK: usize = 8192;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Data<'a> {
     F64(Cow<'a, [f64]>),
+    F32(Cow<'a, [f32]>),
     U64(Cow<'a, [u64]>),
     U32(Cow<'a, [u32]>),
     U8(Cow<'a, [u8]>),
@@ -53,6 +54,7 @@ impl Data<'_> {
     fn dtype(&self) -> Dtype {
         match self {
             Self::F64(_) => Dtype::F64,
+            Self::F32(_) => Dtype::F32,
             Self::U64(_) => Dtype::U64,
             Self::U32(_) => Dtype::U32,
             Self::U8(_) => Dtype::U8,
@@ -62,6 +64,7 @@ impl Data<'_> {
     fn size(&self) -> usize {
         match self {
             Self::F64(x) => 8 * x.len(),
+            Self::F32(x) => 4 * x.len(),
             Self::U64(x) => 8 * x.len(),
             Self::U32(x) => 4 * x.len(),
             Self::U8(x) => x.len(),
@@ -71,6 +74,7 @@ impl Data<'_> {
     fn empty(dtype: Dtype) -> Option<Data<'static>> {
         match dtype {
             Dtype::F64 => Some(Data::F64(Cow::default())),
+            Dtype::F32 => Some(Data::F32(Cow::default())),
             Dtype::U64 => Some(Data::U64(Cow::default())),
             Dtype::U32 => Some(Data::U32(Cow::default())),
             Dtype::U8 => Some(Data::U8(Cow::default())),
@@ -82,6 +86,7 @@ impl Data<'_> {
     fn extend(&mut self, bytes: &[u8]) {
         match self {
             Self::F64(x) => x.to_mut().extend(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b))),
+            Self::F32(x) => x.to_mut().extend(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))),
             Self::U64(x) => x.to_mut().extend(bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b))),
             Self::U32(x) => x.to_mut().extend(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b))),
             Self::U8(x) => x.to_mut().extend_from_slice(bytes),
@@ -101,6 +106,7 @@ impl Data<'_> {
         }
         match self {
             Self::F64(x) => numbers!(x),
+            Self::F32(x) => numbers!(x),
             Self::U64(x) => numbers!(x),
             Self::U32(x) => numbers!(x),
             Self::U8(x) => take(x)?,

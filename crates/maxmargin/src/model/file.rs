@@ -1,5 +1,6 @@
 //! A classifier in its file: the [container](super::container) with one tensor, `weights`. Rows are features, the constant
-//! one last; columns are slots (1 for two classes, else one a class).
+//! one last; columns are slots (1 for two classes, else one a class). With a kernel there are [support](super::support)
+//! vectors instead.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Loss, Model, Summary, TaskKind, exact};
+use super::{Loss, Model, Summary, TaskKind, exact, support};
 use crate::error::Result;
 use crate::problem::{Formulation, Penalty, Rescaling};
 use crate::weights::Weights;
@@ -29,6 +30,8 @@ struct Record<'a> {
     penalty: Penalty,
     data_checksum: u32,
     summary: Cow<'a, Summary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kernel: Option<support::Written>,
 }
 
 /// What goes into the file.
@@ -46,7 +49,11 @@ pub(super) fn container(model: &Model) -> Result<Container<'_>> {
         penalty,
         data_checksum: model.data_checksum,
         summary: Cow::Borrowed(&model.summary),
+        kernel: model.kernel.as_ref().map(support::Written::of),
     };
+    if let Some(expansion) = &model.kernel {
+        return Ok(Container { record: to_json(&record)?, tensors: support::tensors(expansion).collect() });
+    }
     let width = model.slots();
     let weights = Tensor {
         shape: vec![model.weights.len() / width, width],
@@ -76,7 +83,13 @@ pub(super) fn model(mut container: Container<'_>) -> Result<Model> {
         data_checksum: record.data_checksum,
         summary: record.summary.into_owned(),
         weights: Weights::default(),
+        kernel: None,
     };
+    if let Some(kernel) = record.kernel {
+        let model = Model { kernel: Some(support::expansion(kernel, &mut container)?), ..model };
+        model.check()?;
+        return Ok(model);
+    }
     let (shape, data) = container.take("weights")?;
     let &[_, width] = &shape[..] else { return damaged("weights are not a matrix") };
     let Data::F64(weights) = data else { return damaged("the header contradicts itself") };

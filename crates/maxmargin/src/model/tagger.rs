@@ -9,12 +9,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, save};
+use super::{Saved, Summary, TaskKind, at, save, support};
 use crate::data::dictionary::Dictionary;
 use crate::data::tagging::{Format, Vocabulary};
 use crate::error::{Error, Result};
 use crate::inference::chain::Order;
+use crate::kernel::Expansion;
 use crate::problem::Formulation;
+use crate::sparse::{Rows, SparseView};
 use crate::task::Task;
 use crate::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging, UNSEEN};
 use crate::weights::Weights;
@@ -39,8 +41,10 @@ pub struct Tagger {
     pub data_checksum: u32,
     /// What training found.
     pub summary: Summary,
-    /// The weights, without zeros.
+    /// The weights, without zeros. With a kernel those of the structure alone.
     pub weights: TagWeights,
+    /// What token features weigh in a kernel model: a slot for each tag.
+    pub kernel: Option<Expansion>,
 }
 
 /// The weights of a tagger. Those of token features are mostly zero, so only the others are kept.
@@ -71,6 +75,11 @@ impl TagWeights {
         kept
     }
 
+    /// Of the structure alone: the weights beside a kernel.
+    pub fn of_structure(structure: Vec<f64>) -> Self {
+        Self { structure, starts: vec![0], ..Self::default() }
+    }
+
     /// Number of token features.
     pub fn features(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -88,12 +97,12 @@ impl TagWeights {
         self.values.len() + self.structure.iter().filter(|w| **w != 0.0).count()
     }
 
-    /// Do the parts fit together, for models of this shape?
-    fn check(&self, shape: Shape) -> Result<()> {
+    /// Do the parts fit together, for models of this shape with that many rows of weights?
+    fn check(&self, shape: Shape, rows: u32) -> Result<()> {
         let emission = shape.blocks()?[5];
         let ascends = self.starts.is_sorted() && self.starts.first() == Some(&0);
         let is_whole = self.starts.last() == Some(&(self.slots.len() as u64)) && self.slots.len() == self.values.len();
-        if !(ascends && is_whole && self.features() == shape.features as usize) {
+        if !(ascends && is_whole && self.features() == rows as usize) {
             return invalid("the rows of weights do not fit");
         }
         if self.structure.len() as u64 != emission.base {
@@ -152,7 +161,14 @@ impl Tagger {
         if let Err(e) = self.task() {
             return invalid(e);
         }
-        self.weights.check(self.shape())
+        let Some(expansion) = &self.kernel else { return self.weights.check(self.shape(), self.shape().features) };
+        if expansion.width() as usize != tags.len() {
+            return invalid(format!("{} coefficients a support vector for {} tags", expansion.width(), tags.len()));
+        }
+        if expansion.vectors().range(0..expansion.len()).indices().iter().any(|&j| j >= self.shape().features) {
+            return invalid(format!("support vectors have features beyond the {} of the model", self.shape().features));
+        }
+        self.weights.check(self.shape(), 0)
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
@@ -176,10 +192,11 @@ impl Tagger {
     }
 
     /// All weights, laid out for another vocabulary with the same tags, zeros for features that this one lacks: where a
-    /// warm start on other data begins. None where tags or shape differ.
+    /// warm start on other data begins. None where tags or shape differ, or with a kernel.
     pub fn weights_over(&self, vocabulary: &Vocabulary, task: &Tagging) -> Option<Weights> {
         let (ours, theirs) = (self.shape(), task.shape());
-        if self.vocabulary.tags != vocabulary.tags
+        if self.kernel.is_some()
+            || self.vocabulary.tags != vocabulary.tags
             || ours.order != theirs.order
             || (ours.edges == 0) != (theirs.edges == 0)
         {
@@ -209,7 +226,10 @@ impl Tagger {
 
     /// What tags with this model, which must be [valid](Self::check).
     pub fn predictor(&self) -> Result<TagPredictor<'_>> {
-        let emissions = Packed::new(&self.weights, self.vocabulary.tags.len());
+        let emissions = match &self.kernel {
+            Some(expansion) => Emissions::Kernel(expansion),
+            None => Emissions::Weights(Packed::new(&self.weights, self.vocabulary.tags.len())),
+        };
         Ok(TagPredictor { task: self.task()?, structure: &self.weights.structure, emissions })
     }
 
@@ -227,6 +247,7 @@ impl Tagger {
             formulation: self.formulation,
             data_checksum: self.data_checksum,
             summary: Cow::Borrowed(&self.summary),
+            kernel: self.kernel.as_ref().map(support::Written::of),
         };
         let names = |names: &Dictionary| Tensor::list(Data::U8(Cow::Owned(names.to_bytes())));
         let tensors = [
@@ -238,11 +259,13 @@ impl Tagger {
             (VALUES, Tensor::list(Data::F64(Cow::Borrowed(&self.weights.values)))),
         ];
         let tensors = tensors.into_iter().map(|(name, tensor)| (name.to_owned(), tensor));
-        Ok(Container { record: to_json(&record)?, tensors: tensors.collect() })
+        let tensors = tensors.chain(self.kernel.iter().flat_map(support::tensors)).collect();
+        Ok(Container { record: to_json(&record)?, tensors })
     }
 }
 
-/// The tensors of the file. Names are joined by line ends; the others are the parts of [`TagWeights`].
+/// The tensors of the file. Names are joined by line ends; the others are the parts of [`TagWeights`]. With a kernel there
+/// are its [support](super::support) vectors, too.
 const FEATURE_NAMES: &str = "names.features";
 const EDGE_NAMES: &str = "names.edges";
 const STRUCTURE: &str = "weights.structure";
@@ -265,6 +288,8 @@ struct Record<'a> {
     formulation: Formulation,
     data_checksum: u32,
     summary: Cow<'a, Summary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kernel: Option<support::Written>,
 }
 
 /// The model in a container.
@@ -286,6 +311,8 @@ pub(super) fn model(mut container: Container<'static>) -> Result<Tagger> {
     let Data::U64(starts) = container.take(STARTS)?.1 else { return damaged("rows of weights") };
     let starts = starts.into_owned();
     let Data::U32(slots) = container.take(SLOTS)?.1 else { return damaged("rows of weights") };
+    let slots = slots.into_owned();
+    let kernel = record.kernel.map(|kernel| support::expansion(kernel, &mut container)).transpose()?;
     let tagger = Tagger {
         format: record.format.into_owned(),
         vocabulary: Vocabulary { tags: record.tags.into_owned(), features, edges, columns: record.columns },
@@ -295,7 +322,8 @@ pub(super) fn model(mut container: Container<'static>) -> Result<Tagger> {
         formulation: record.formulation,
         data_checksum: record.data_checksum,
         summary: record.summary.into_owned(),
-        weights: TagWeights { structure, starts, slots: slots.into_owned(), values },
+        weights: TagWeights { structure, starts, slots, values },
+        kernel,
     };
     tagger.check()?;
     Ok(tagger)
@@ -306,7 +334,39 @@ pub(super) fn model(mut container: Container<'static>) -> Result<Tagger> {
 pub struct TagPredictor<'m> {
     task: Tagging,
     structure: &'m [f64],
-    emissions: Packed,
+    emissions: Emissions<'m>,
+}
+
+/// Where the scores of tokens come from.
+#[derive(Debug, Clone)]
+enum Emissions<'m> {
+    Weights(Packed),
+    Kernel(&'m Expansion),
+}
+
+impl Emissions<'_> {
+    /// The scores of all tags at each token, into rows of `stride` numbers.
+    fn score(&self, tokens: Rows<'_>, unary: &mut [f64], stride: usize) {
+        match self {
+            Self::Weights(packed) => packed.score(tokens, unary, stride),
+            Self::Kernel(expansion) => by_kernel(expansion, tokens, unary, stride),
+        }
+    }
+}
+
+fn by_kernel(expansion: &Expansion, tokens: Rows<'_>, unary: &mut [f64], stride: usize) {
+    /// Tokens that are compared with the support vectors together.
+    const BLOCK: usize = 64;
+    let tags = expansion.width() as usize;
+    let views: Vec<SparseView<'_>> = (0..tokens.len()).map(|t| tokens.row(t)).collect();
+    let mut scores = vec![0.0; tags * BLOCK.min(tokens.len())];
+    for (views, unary) in views.chunks(BLOCK).zip(unary.chunks_mut(BLOCK * stride)) {
+        let scores = &mut scores[..views.len() * tags];
+        expansion.scores(views, scores);
+        for (unary, scores) in unary.chunks_exact_mut(stride).zip(scores.chunks_exact(tags)) {
+            unary[..tags].copy_from_slice(scores);
+        }
+    }
 }
 
 impl TagPredictor<'_> {
