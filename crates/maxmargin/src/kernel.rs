@@ -16,12 +16,16 @@ mod atoms;
 mod columns;
 mod expansion;
 mod gram;
+mod low_rank;
+mod pivots;
 mod specification;
+mod triangle;
 
 pub use atoms::Atoms;
 pub use columns::Columns;
 pub use expansion::Expansion;
 pub use gram::{Entry, Gram};
+pub use low_rank::{Basis, LowRank};
 pub use specification::{Gamma, Specification};
 
 /// `k(a, b)`: symmetric, and positive definite for training to have a bound. Implement it for a kernel of your own.
