@@ -13,16 +13,26 @@ use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
 mod atoms;
+mod cache;
 mod columns;
+mod combine;
 mod expansion;
+mod function;
 mod gram;
+mod low_rank;
 mod metric;
+mod panel;
+mod pivots;
+mod real;
+mod rows;
 mod specification;
+mod triangle;
 
 pub use atoms::Atoms;
 pub use columns::Columns;
 pub use expansion::Expansion;
 pub use gram::{Entry, Gram};
+pub use low_rank::{Basis, LowRank};
 pub use metric::Metric;
 pub use specification::{Gamma, Specification};
 

@@ -1,0 +1,237 @@
+//! Kernels of low rank: a few vectors whose images span what matters of the feature space.
+//!
+//! ```text
+//! w = sum_j beta_j phi(v_j),   k x k matrix K_jl = k(v_j, v_l) = L L'        (Joachims, Finley, Yu 2009, section 3.3, OP 8)
+//! z(x) = L^-1 (k(v_1, x), .., k(v_k, x)):   <w, phi(x)> = <L' beta, z(x)>,  |w|^2 = |L' beta|^2                     (OP 9)
+//! ```
+//!
+//! So the kernel's problem over these vectors is the linear one over the inputs z(x): a change of inputs, not a solver.
+
+use std::sync::Arc;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::pivots::pivots;
+use super::triangle::Triangle;
+use super::{Atoms, Columns, Expansion, Kernel};
+use crate::error::{Error, Result};
+use crate::parallel::{Pool, ranges};
+use crate::sparse::{SparseMatrix, SparseView};
+
+/// How the vectors are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// At random, from the seed.
+    Random,
+    /// Greedily, each where the most is left of `k(x, x)` by those before: incomplete Cholesky with pivots. Takes
+    /// `8 n k` bytes while it chooses among n distinct vectors, and time as `n k^2`.
+    Pivoted,
+}
+
+/// A vector of which less than this share of the largest `k(x, x)` is left by those before depends on them: f32 values and
+/// sums in another order make as much of nothing.
+pub(super) const TOLERANCE: f64 = 1e-6;
+
+/// Rows that are mapped together, and parts that are in memory as f64 at a time.
+const BLOCK: usize = 128;
+const WAVE: usize = 32;
+
+/// Candidates that are looked at together, and of these how many by one thread.
+const ROUND: usize = 64;
+const SHARE: usize = 16;
+
+/// Rows of which the residual of a random basis is taken.
+const SAMPLE: usize = 1000;
+
+/// The vectors of a basis, and the map to coordinates in their span.
+#[derive(Debug)]
+pub struct LowRank {
+    kernel: Arc<dyn Kernel>,
+    basis: SparseMatrix,
+    columns: Columns,
+    factor: Triangle,
+    residual: f64,
+}
+
+impl LowRank {
+    /// At most k of the distinct rows. The same for any number of threads.
+    pub fn new(
+        kernel: Arc<dyn Kernel>,
+        rows: &SparseMatrix,
+        k: usize,
+        basis: Basis,
+        seed: u64,
+        pool: &Pool,
+    ) -> Result<Self> {
+        if k == 0 {
+            return Err(Error::setting("low-rank", "must be at least 1"));
+        }
+        let mut atoms = Atoms::default();
+        let numbers = atoms.one_hot(rows);
+        let atoms = atoms.into_vectors();
+        let diagonal: Vec<f64> = (0..atoms.rows()).map(|a| kernel.value(atoms.row(a), atoms.row(a))).collect();
+        let is_usable = |d: &&f64| **d > 0.0 && d.is_finite();
+        let Some(largest) = diagonal.iter().filter(is_usable).copied().reduce(f64::max) else {
+            let rule = "no example has a positive k(x, x) to begin with; take another kernel";
+            return Err(Error::setting("low-rank", rule));
+        };
+        let (chosen, left) = match basis {
+            Basis::Random => (drawn(atoms.rows(), k.min(atoms.rows()), seed), None),
+            Basis::Pivoted => {
+                let (chosen, left) = pivots(&kernel, &atoms, &diagonal, k.min(atoms.rows()), TOLERANCE * largest, pool);
+                (chosen, Some(left))
+            }
+        };
+        let mut found = Self::of(kernel, &select(&atoms, &chosen), TOLERANCE * largest, pool);
+        let atom = |i: usize| numbers.row(i).indices()[0] as usize;
+        found.residual = match left {
+            Some(left) => share((0..rows.rows()).map(|i| (left[atom(i)], diagonal[atom(i)]))),
+            None => found.sampled_residual(rows, |i| diagonal[atom(i)], pool),
+        };
+        Ok(found)
+    }
+
+    /// Those of the candidates that do not depend on candidates before them.
+    fn of(kernel: Arc<dyn Kernel>, candidates: &SparseMatrix, limit: f64, pool: &Pool) -> Self {
+        let (all, count) = (Columns::new(kernel.clone(), candidates.clone()), candidates.rows());
+        let (mut factor, mut kept): (_, Vec<usize>) = (Triangle::new(count), Vec::new());
+        for start in (0..count).step_by(ROUND) {
+            let end = count.min(start + ROUND);
+            let known = kept.len();
+            // Rows of the kernel's matrix, of which the columns of dependent vectors are left out.
+            let shares: Vec<_> = (start..end).step_by(SHARE).map(|from| from..end.min(from + SHARE)).collect();
+            let parts = pool.map(shares, |share| {
+                let views: Vec<SparseView<'_>> = share.map(|i| candidates.row(i)).collect();
+                let mut values = vec![0.0; views.len() * count];
+                all.values(&views, &mut values);
+                let of_kept = values.chunks_exact(count).flat_map(|row| kept.iter().map(|&j| row[j]));
+                let mut solved: Vec<f64> = of_kept.collect();
+                if known > 0 {
+                    factor.solve(&mut solved, known, 0);
+                }
+                let row =
+                    |(r, values): (usize, &[f64])| (solved[r * known..][..known].to_vec(), values[start..end].to_vec());
+                values.chunks_exact(count).enumerate().map(row).collect::<Vec<_>>()
+            });
+            for (i, (mut row, values)) in (start..end).zip(parts.into_iter().flatten()) {
+                row.extend(kept[known..].iter().map(|&j| values[j - start]));
+                if !row.is_empty() {
+                    let stride = row.len();
+                    factor.solve(&mut row, stride, known);
+                }
+                if factor.push(&row, kernel.value(candidates.row(i), candidates.row(i)), limit) {
+                    kept.push(i);
+                }
+            }
+        }
+        let basis = select(candidates, &kept);
+        let columns = Columns::new(kernel.clone(), basis.clone());
+        Self { kernel, basis, columns, factor, residual: 0.0 }
+    }
+
+    /// Number of coordinates: at most k, and fewer where vectors depend on each other.
+    pub fn len(&self) -> usize {
+        self.factor.len()
+    }
+
+    /// No coordinate?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The vectors.
+    pub fn basis(&self) -> &SparseMatrix {
+        &self.basis
+    }
+
+    /// What is lost: the mean of `k(x, x) - |z(x)|^2` over that of `k(x, x)`, from 0 to 1. Of all rows for a pivoted basis,
+    /// of at most 1000 of them for a random one.
+    pub fn residual(&self) -> f64 {
+        self.residual
+    }
+
+    /// The coordinates z(x) of each row: [`len`](Self::len) numbers, zeros too.
+    pub fn map(&self, rows: &SparseMatrix, pool: &Pool) -> SparseMatrix {
+        let mut mapped = SparseMatrix::new();
+        mapped.reserve(rows.rows(), rows.rows() * self.len());
+        for wave in (0..rows.rows()).step_by(BLOCK * WAVE) {
+            let end = rows.rows().min(wave + BLOCK * WAVE);
+            let parts: Vec<_> = (wave..end).step_by(BLOCK).map(|start| start..end.min(start + BLOCK)).collect();
+            let coordinates = pool.map(parts, |part| {
+                let views: Vec<SparseView<'_>> = part.map(|i| rows.row(i)).collect();
+                self.coordinates(&views)
+            });
+            for row in coordinates.iter().flat_map(|part| part.chunks_exact(self.len())) {
+                mapped.push_row((0..).zip(row.iter().map(|&z| z as f32)));
+            }
+        }
+        mapped.set_columns(self.len() as u32);
+        mapped
+    }
+
+    /// `beta = L^-T w`, so that `sum_j beta_j k(v_j, x) = <w, z(x)>`: of `w[i * width + slot]` for coordinate i.
+    ///
+    /// # Panics
+    /// If w does not have `len * width` numbers.
+    pub fn coefficients(&self, w: &[f64], width: usize) -> Vec<f64> {
+        assert_eq!(w.len(), self.len() * width, "a weight for each coordinate and slot");
+        let mut beta = w.to_vec();
+        self.factor.solve_transposed(&mut beta, width);
+        beta
+    }
+
+    /// The kernel model of linear weights: `w[i * width + slot]` for coordinate i.
+    pub fn expansion(&self, w: &[f64], width: u32) -> Result<Expansion> {
+        let Some(kernel) = self.kernel.standard() else {
+            return Err(Error::setting("kernel", "one of your own cannot be kept in a model; take a standard one"));
+        };
+        Expansion::new(kernel, self.basis.clone(), self.coefficients(w, width as usize), width)
+    }
+
+    fn coordinates(&self, rows: &[SparseView<'_>]) -> Vec<f64> {
+        let mut values = vec![0.0; rows.len() * self.len()];
+        self.columns.values(rows, &mut values);
+        self.factor.solve(&mut values, self.len(), 0);
+        values
+    }
+
+    fn sampled_residual(&self, rows: &SparseMatrix, diagonal: impl Fn(usize) -> f64, pool: &Pool) -> f64 {
+        let sample: Vec<usize> = ranges(rows.rows(), SAMPLE).into_iter().map(|range| range.start).collect();
+        let parts = pool.map(sample.chunks(BLOCK).collect(), |part: &[usize]| {
+            let views: Vec<SparseView<'_>> = part.iter().map(|&i| rows.row(i)).collect();
+            let squares = |z: &[f64]| z.iter().map(|z| z * z).sum::<f64>();
+            self.coordinates(&views).chunks_exact(self.len()).map(squares).collect::<Vec<f64>>()
+        });
+        share(sample.iter().zip(parts.into_iter().flatten()).map(|(&i, square)| (diagonal(i) - square, diagonal(i))))
+    }
+}
+
+/// The sum of what is left over the sum of what was there.
+fn share(parts: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (left, whole) =
+        parts.fold((0.0, 0.0), |sums: (f64, f64), (left, whole)| (sums.0 + left.max(0.0), sums.1 + whole));
+    if whole > 0.0 { left / whole } else { 0.0 }
+}
+
+fn select(rows: &SparseMatrix, chosen: &[usize]) -> SparseMatrix {
+    let mut selected = SparseMatrix::new();
+    selected.reserve(chosen.len(), chosen.iter().map(|&i| rows.row(i).len()).sum());
+    for &i in chosen {
+        selected.push_row(rows.row(i).iter());
+    }
+    selected
+}
+
+/// k of `0..n`, every set equally likely, with draws of our own: they stay the same between releases of the generator's
+/// crate.
+fn drawn(n: usize, k: usize, seed: u64) -> Vec<usize> {
+    let mut source = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut order: Vec<usize> = (0..n).collect();
+    for i in 0..k {
+        let step = (u128::from(source.next_u64()) * (n - i) as u128) >> 64;
+        order.swap(i, i + step as usize);
+    }
+    order.truncate(k);
+    order
+}
