@@ -12,8 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::sparse::SparseView;
 
 mod atoms;
+mod cache;
 mod columns;
+mod combine;
+mod function;
 mod gram;
+mod panel;
+mod real;
+mod rows;
 mod specification;
 
 pub use atoms::Atoms;
