@@ -10,7 +10,7 @@ use maxmargin::sparse::SparseMatrix;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 40;
 /// Vectors compared with each other: more than fit into any cache but the last.
 const ATOMS: usize = 8192;
 /// Rows at a time.

@@ -11,7 +11,9 @@ const LANES: usize = 8;
 
 /// `image[b * width + slot] += scale * row[b]` for all b.
 pub(super) fn add_row<R: Real>(scale: f64, row: &[R], slot: usize, width: usize, image: &mut [f64]) {
-    debug_assert!(image.len() == row.len() * width && slot < width);
+    debug_assert_eq!(image.len(), row.len() * width);
+    // Checked here, it need not be checked for each b.
+    assert!(slot < width, "slot {slot} of {width}");
     Arch::new().dispatch(AddRow { scale, row, slot, width, image });
 }
 

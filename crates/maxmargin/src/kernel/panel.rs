@@ -241,21 +241,22 @@ impl<R: Real> WithSimd for InTiles<'_, '_, R> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { function, norms, lines, features, rows } = self;
-        let mut sums = Line([R::ZERO; TILE]);
-        for (tile, norms) in norms.chunks(TILE).enumerate() {
-            let lines = &lines[tile * features..][..features];
+        for start in (0..norms.len()).step_by(TILE) {
+            let lines = &lines[start / TILE * features..][..features];
             for row in &mut *rows {
-                products(simd, lines, row.vector, &mut sums.0);
-                let values = &mut row.values[tile * TILE..][..norms.len()];
-                if let Ok(norms) = <&[R; TILE]>::try_from(norms) {
-                    // Of known length, as nearly all are: the loop has no other steps than those in full registers.
-                    function.apply(row.norm, norms, &mut sums.0);
-                    values.copy_from_slice(&sums.0);
+                let values = &mut row.values[start..];
+                if let Some(values) = values.first_chunk_mut() {
+                    products(simd, lines, row.vector, values);
                 } else {
-                    values.copy_from_slice(&sums.0[..norms.len()]);
-                    function.apply(row.norm, norms, values);
+                    let mut sums = [R::ZERO; TILE];
+                    products(simd, lines, row.vector, &mut sums);
+                    values.copy_from_slice(&sums[..values.len()]);
                 }
             }
+        }
+        // Not tile by tile: a longer loop keeps the machine busier than many short ones.
+        for row in rows {
+            function.apply(row.norm, norms, row.values);
         }
     }
 }
