@@ -1,9 +1,14 @@
 //! The kernel's values between all atoms.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Kernel;
-use crate::parallel::{Pool, ranges};
+use super::function::Extent;
+use super::panel::Panels;
+use super::real::Real;
+use super::rows::Rows;
+use crate::parallel::Pool;
 use crate::sparse::SparseMatrix;
 
 /// A coefficient of an atom in a slot.
@@ -18,18 +23,51 @@ pub struct Entry {
 }
 
 /// The matrix `K(a, b)` of a kernel over atoms, of which rows are computed when they are needed.
+///
+/// Values are computed in single precision where that is accurate enough for all atoms. They are symmetric, and they and the
+/// images have the same bits whatever is cached and however many threads there are.
 #[derive(Debug)]
 pub struct Gram {
     kernel: Arc<dyn Kernel>,
-    atoms: SparseMatrix,
+    atoms: Arc<SparseMatrix>,
     diagonal: Vec<f64>,
+    rows: Precision,
+    evaluations: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Precision {
+    Single(Rows<f32>),
+    Double(Rows<f64>),
+}
+
+/// Does the same in either precision.
+macro_rules! in_precision {
+    ($gram:expr, $rows:ident => $work:expr) => {
+        match &$gram.rows {
+            Precision::Single($rows) => $work,
+            Precision::Double($rows) => $work,
+        }
+    };
 }
 
 impl Gram {
     /// Over these vectors. At most `cache` bytes of rows are kept.
-    pub fn new(kernel: Arc<dyn Kernel>, atoms: SparseMatrix, _cache: usize) -> Self {
-        let diagonal = (0..atoms.rows()).map(|a| kernel.value(atoms.row(a), atoms.row(a))).collect();
-        Self { kernel, atoms, diagonal }
+    pub fn new(kernel: Arc<dyn Kernel>, atoms: SparseMatrix, cache: usize) -> Self {
+        let (extent, atoms) = (Extent::of(atoms.views()), Arc::new(atoms));
+        let rows = match kernel.standard() {
+            Some(standard) if standard.is_fine_in_single(&extent) => {
+                Precision::Single(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache))
+            }
+            Some(standard) => Precision::Double(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache)),
+            None => {
+                let panels = Panels::of_pairs(Arc::clone(&kernel), Arc::clone(&atoms));
+                Precision::Double(Rows::new(panels, &atoms, cache))
+            }
+        };
+        let mut gram = Self { kernel, atoms, diagonal: Vec::new(), rows, evaluations: AtomicU64::new(0) };
+        gram.diagonal = (0..gram.len() as u32).map(|a| in_precision!(gram, rows => rows.value(a, a).f64())).collect();
+        gram
     }
 
     /// Number of atoms.
@@ -55,10 +93,10 @@ impl Gram {
     /// `K(a, b)`
     pub fn value(&self, a: u32, b: u32) -> f64 {
         if a == b {
-            self.diagonal[a as usize]
-        } else {
-            self.kernel.value(self.atoms.row(a as usize), self.atoms.row(b as usize))
+            return self.diagonal(a);
         }
+        self.count(1);
+        in_precision!(self, rows => rows.value(a, b).f64())
     }
 
     /// `K(a, a)`
@@ -66,36 +104,42 @@ impl Gram {
         self.diagonal[a as usize]
     }
 
-    /// `image[b * width + slot] += value * K(atom, b)` for all atoms b and all entries, which are sorted by atom.
+    /// `image[b * width + slot] += value * K(atom, b)` for all atoms b and all entries, which are sorted by atom. The terms of
+    /// each number of the image are added in the order of the entries.
     pub fn add_image(&self, entries: &[Entry], width: usize, image: &mut [f64], pool: &Pool) {
         debug_assert_eq!(image.len(), self.len() * width);
-        let parts = ranges(self.len(), 64);
-        let mut rest = image;
-        let mut shares = Vec::new();
-        for part in parts {
-            let (share, others) = rest.split_at_mut(part.len() * width);
-            shares.push((part, share));
-            rest = others;
-        }
-        pool.map(shares, |(part, share)| {
-            for (b, row) in part.zip(share.chunks_exact_mut(width)) {
-                for entry in entries {
-                    row[entry.slot as usize] += entry.value * self.value(entry.atom, b as u32);
-                }
-            }
-        });
+        debug_assert!(entries.is_sorted_by_key(|entry| entry.atom));
+        let runs: Vec<_> = entries.chunk_by(|a, b| a.atom == b.atom).map(|run| (run[0].atom, run)).collect();
+        self.count(in_precision!(self, rows => rows.sweep(&runs, width, image, pool)));
     }
 
     /// `values[i * columns.len() + j] = K(rows[i], columns[j])`
     pub fn between(&self, rows: &[u32], columns: &[u32], values: &mut [f64], pool: &Pool) {
-        let shares: Vec<_> = rows.iter().zip(values.chunks_exact_mut(columns.len().max(1))).collect();
-        pool.map(shares, |(&a, values)| {
-            for (value, &b) in values.iter_mut().zip(columns) {
-                *value = self.value(a, b);
-            }
-        });
+        debug_assert_eq!(values.len(), rows.len() * columns.len());
+        let standard = self.kernel.standard();
+        self.count(in_precision!(self, of => of.between(standard, rows, columns, values, pool)));
     }
 
     /// Computes the rows of these atoms together, where the cache has room: they are asked for soon.
-    pub fn prepare(&self, _atoms: &[u32], _pool: &Pool) {}
+    pub fn prepare(&self, atoms: &[u32], pool: &Pool) {
+        let mut atoms = atoms.to_vec();
+        atoms.sort_unstable();
+        atoms.dedup();
+        let runs: Vec<_> = atoms.into_iter().map(|atom| (atom, &[][..])).collect();
+        self.count(in_precision!(self, rows => rows.sweep(&runs, 0, &mut [], pool)));
+    }
+
+    /// How many kernel values were computed so far, beside the diagonal. What comes from the cache is not counted.
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the rows that are kept.
+    pub fn cached_bytes(&self) -> usize {
+        in_precision!(self, rows => rows.cached_bytes())
+    }
+
+    fn count(&self, evaluations: usize) {
+        self.evaluations.fetch_add(evaluations as u64, Ordering::Relaxed);
+    }
 }
