@@ -64,6 +64,9 @@ pub struct Qp {
     cuts: Vec<Cut>,
     /// By cut: solves since a was positive.
     idle: Vec<u32>,
+    /// By cut: how many were pushed before it.
+    born: Vec<u64>,
+    pushed: u64,
     dual: Dual,
     #[serde(skip)]
     smo: Smo,
@@ -89,14 +92,16 @@ impl Qp {
     /// If a cap is negative or NaN.
     pub fn new(dimension: usize, caps: Vec<f64>) -> Self {
         assert!(caps.iter().all(|&u| u >= 0.0), "caps are not negative");
-        Self::with(dimension, Vec::new(), Vec::new(), Dual::new(caps))
+        Self::with(dimension, Vec::new(), Vec::new(), Vec::new(), 0, Dual::new(caps))
     }
 
-    fn with(dimension: usize, cuts: Vec<Cut>, idle: Vec<u32>, dual: Dual) -> Self {
+    fn with(dimension: usize, cuts: Vec<Cut>, idle: Vec<u32>, born: Vec<u64>, pushed: u64, dual: Dual) -> Self {
         Self {
             dimension,
             cuts,
             idle,
+            born,
+            pushed,
             dual,
             smo: Smo::default(),
             newton: Newton::default(),
@@ -144,12 +149,12 @@ impl Qp {
         self.insert(group, cut);
     }
 
-    /// Adds a cut that has an image and whose left side is that of the newest cut plus `change`: its inner products follow
-    /// from those of the newest.
+    /// Adds a cut that has an image and whose left side is `scale` times that of the newest cut plus `change`: its inner
+    /// products follow from those of the newest.
     ///
     /// # Panics
     /// If there is no such group or no cut yet, or the cut is not finite.
-    pub fn push_near(&mut self, group: usize, cut: Cut, change: &[(u64, f64)]) {
+    pub fn push_near(&mut self, group: usize, cut: Cut, scale: f64, change: &[(u64, f64)]) {
         let newest = self.dual.len() - 1;
         let moved = |image: Option<&[f64]>| -> f64 {
             let image = image.expect("cuts with images");
@@ -158,10 +163,10 @@ impl Qp {
         self.row.clear();
         self.row.extend(self.dual.hessian.row(newest));
         for (h, other) in self.row[self.dual.groups()..].iter_mut().zip(&self.cuts) {
-            *h += moved(other.image());
+            *h = scale * *h + moved(other.image());
         }
         let last = self.row[newest];
-        self.row.push(last + moved(cut.image()));
+        self.row.push(scale * last + moved(cut.image()));
         self.insert(group, cut);
     }
 
@@ -171,6 +176,8 @@ impl Qp {
         self.dual.push(group, cut.rhs(), &self.row);
         self.cuts.push(cut);
         self.idle.push(0);
+        self.born.push(self.pushed);
+        self.pushed += 1;
     }
 
     /// Solves from the last a until the [`gap`](Self::gap) is at most `tolerance`, which is in units of the
@@ -346,6 +353,36 @@ impl Qp {
         kept
     }
 
+    /// Number of cuts that were ever pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many cuts were pushed before the newest one that is there.
+    pub fn newest(&self) -> Option<u64> {
+        self.born.last().copied()
+    }
+
+    /// Are all cuts among those that were pushed after the first `before`?
+    pub fn is_since(&self, before: u64) -> bool {
+        self.born.iter().all(|&born| born >= before)
+    }
+
+    /// Forgets the first `before` cuts that were ever pushed, active or not: the value falls.
+    pub fn forget(&mut self, before: u64) {
+        let kept: Vec<usize> = (0..self.len()).filter(|&j| self.born[j] >= before).collect();
+        if kept.len() == self.len() {
+            return;
+        }
+        let p = self.dual.groups();
+        for j in (0..self.len()).filter(|&j| self.born[j] < before) {
+            let (group, a) = (self.group_of(j), std::mem::take(&mut self.dual.a[p + j]));
+            self.dual.a[group] += a;
+        }
+        self.keep(&kept);
+        self.dual.refresh();
+    }
+
     /// Makes room: at most `max_cuts` cuts stay, without a loss of value.
     ///
     /// Inactive cuts go first, the longest idle before the others; then the active cuts with the least a of
@@ -397,6 +434,7 @@ impl Qp {
         self.dual.replace(p + place, sum, rhs, &row);
         let kept: Vec<usize> = (0..self.len()).filter(|j| *j == place || !members.contains(j)).collect();
         self.idle[place] = 0;
+        self.born[place] = members.iter().map(|&j| self.born[j]).min().unwrap_or(0);
         self.keep(&kept);
         self.dual.refresh();
     }
@@ -409,6 +447,7 @@ impl Qp {
         }
         self.cuts.truncate(kept.len());
         gather(&mut self.idle, kept);
+        gather(&mut self.born, kept);
         let variables: Vec<usize> = (0..p).chain(kept.iter().map(|j| p + j)).collect();
         self.dual.keep(&variables);
     }

@@ -15,15 +15,20 @@ pub(super) struct Saved {
     dimension: usize,
     cuts: Vec<Cut>,
     idle: Vec<u32>,
+    born: Vec<u64>,
+    pushed: u64,
     dual: Dual,
 }
 
 impl TryFrom<Saved> for Qp {
     type Error = &'static str;
 
-    fn try_from(Saved { dimension, cuts, idle, dual }: Saved) -> Result<Self, Self::Error> {
+    fn try_from(Saved { dimension, cuts, idle, born, pushed, dual }: Saved) -> Result<Self, Self::Error> {
         let (p, n) = (dual.caps.len(), dual.caps.len() + cuts.len());
         let columns = [&dual.a, &dual.b, &dual.gradient, &dual.norm];
+        if born.len() != cuts.len() || born.iter().any(|&born| born >= pushed) || pushed > 1 << 60 {
+            return Err("cuts that were never pushed");
+        }
         if idle.len() != cuts.len() || columns.iter().any(|c| c.len() != n) || dual.group.len() != n {
             return Err("a dual with other numbers of variables and cuts");
         }
@@ -42,6 +47,6 @@ impl TryFrom<Saved> for Qp {
         if !slacks_fit || !cuts.iter().enumerate().all(cut_fits) || !dual.gradient.iter().all(|g| g.is_finite()) {
             return Err("cuts and variables that do not fit");
         }
-        Ok(Self::with(dimension, cuts, idle, dual))
+        Ok(Self::with(dimension, cuts, idle, born, pushed, dual))
     }
 }

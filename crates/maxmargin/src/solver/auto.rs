@@ -139,7 +139,7 @@ impl Solver for Auto {
             Choice::HardNSlack => NSlack::default().solve(problem, settings, observer),
             Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
             Choice::SampledLinear => {
-                CuttingPlane::sampled(SAMPLE_SIZE, Scheme::Differences).solve(problem, settings, observer)
+                CuttingPlane::sampled(SAMPLE_SIZE, Scheme::Growing).solve(problem, settings, observer)
             }
             Choice::OneSlack | Choice::KernelOneSlack => CuttingPlane::default().solve(problem, settings, observer),
             Choice::Bcfw => Bcfw::default().solve(problem, settings, observer),

@@ -108,6 +108,8 @@ pub(super) struct Course<'o> {
     hard: bool,
     examples: usize,
     exact_oracle: bool,
+    /// Is the dual value an estimate, not a bound?
+    is_estimated: bool,
     max_passes: Option<f64>,
     kept: Result<Option<State>>,
     pub(super) so_far: SoFar,
@@ -141,6 +143,7 @@ impl<'o> Course<'o> {
             hard: problem.formulation().penalty == Penalty::Hard,
             examples: problem.len(),
             exact_oracle: problem.oracle_is_exact(),
+            is_estimated: false,
             max_passes: settings.max_passes,
             kept: Ok(None),
             so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| problem.zero())),
@@ -157,13 +160,21 @@ impl<'o> Course<'o> {
 
     /// The course of a solver whose dual value is an estimate, no bound.
     pub(super) fn with_estimate(mut self) -> Self {
-        self.exact_oracle = false;
+        self.is_estimated = true;
         self
     }
 
-    /// Takes note of an estimate of the minimum.
+    /// Takes note of an estimate of the minimum, in the place of the last.
     pub(super) fn estimate(&mut self, value: f64) {
+        self.is_estimated = true;
         self.so_far.dual = value;
+    }
+
+    /// From now on the dual value is a bound; what is known of it so far is that it is not negative.
+    pub(super) fn begin_bound(&mut self) {
+        if std::mem::take(&mut self.is_estimated) {
+            self.so_far.dual = 0.0;
+        }
     }
 
     /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
@@ -376,6 +387,7 @@ impl<'o> Course<'o> {
         // that somebody else wrote may bring.
         debug_assert!(
             !self.exact_oracle
+                || self.is_estimated
                 || self.settings.resume.is_some()
                 || self.so_far.dual <= self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c,
             "the bound {} is above P = {}",
@@ -388,7 +400,7 @@ impl<'o> Course<'o> {
             status,
             certificate: match self.so_far.dual {
                 f64::NEG_INFINITY => Certificate::None,
-                _ if self.exact_oracle => Certificate::Exact,
+                _ if self.exact_oracle && !self.is_estimated => Certificate::Exact,
                 _ => Certificate::Estimate,
             },
             target: self.target(),

@@ -229,6 +229,8 @@ struct Master {
     tightening: Tightening,
     /// With a kernel: the last cuts, by group.
     drawn: Vec<Drawn>,
+    /// P when the sample was last enlarged because training seemed to be over.
+    confirmed: f64,
     random: Random,
 }
 
@@ -285,7 +287,11 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             Some(_) => solver.max_cuts.min((MAX_NUMBERS / d.max(1)).max(MIN_CUTS)),
             None => solver.max_cuts,
         };
-        let drawn = problem.metric().map(|_| groups.iter().map(|_| Drawn::new(d)).collect());
+        let mut random = Random::new(seed);
+        let sampled = matches!(solver.sampling, Some(Sampling { scheme: Scheme::Growing, .. }));
+        let drawn = problem
+            .metric()
+            .map(|metric| groups.iter().map(|_| Drawn::new(metric, d, sampled.then_some(&mut random))).collect());
         Self {
             problem,
             pool,
@@ -303,7 +309,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 stalled: 0,
                 tightening: Tightening::default(),
                 drawn: drawn.unwrap_or_default(),
-                random: Random::new(seed),
+                confirmed: f64::INFINITY,
+                random,
             },
             groups,
             parts,
@@ -323,8 +330,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let (d, caps) = (self.problem.dimension(), caps(self.problem, &self.groups));
         let Master { qp, center, usual_step, drawn, .. } = &mut self.master;
         check_point(center, &self.problem.zero())?;
-        check(drawn.iter().all(|drawn| drawn.lhs.len() == d && drawn.image.len() == d), "the last cuts")?;
-        check(drawn.len() == if self.problem.metric().is_some() { caps.len() } else { 0 }, "the last cuts")?;
+        match self.problem.metric() {
+            Some(metric) => {
+                let fits = drawn.len() == caps.len() && drawn.iter().all(|drawn| drawn.is_of(metric, d));
+                check(fits, "the last cuts")?;
+            }
+            None => check(drawn.is_empty(), "the last cuts")?,
+        }
         check((0.0..=1.0).contains(usual_step), "the usual step")?;
         check(qp.dimension() == d && qp.caps().len() == caps.len(), "the dual")?;
         if saved.growth.is_some() {
@@ -391,6 +403,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// P on the lines was carried along from round to round: convergence is told by an exact pass. Where the gap turns
     /// out larger than it seemed, the lines are computed anew and training goes on.
     fn settle(&mut self, course: &mut Course<'_>) -> Result<()> {
+        if course.converged() {
+            self.confirm(course);
+        }
         if !course.converged() {
             return Ok(());
         }
@@ -503,12 +518,6 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         }
         self.master.qp.shrink_to(self.max_cuts);
         Ok(())
-    }
-
-    /// Takes note of the QP's value: a lower bound where all cuts are whole.
-    fn bound(&self, course: &mut Course<'_>) {
-        let value = self.master.qp.value();
-        if self.solver.sampling.is_some() { course.estimate(value) } else { course.bound(value) }
     }
 
     fn is_hard(&self) -> bool {

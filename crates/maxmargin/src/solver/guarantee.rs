@@ -61,9 +61,10 @@ fn radius<T: Task>(problem: &Problem<'_, T>) -> Result<f64> {
             let y = listed.output(k);
             sum.clear();
             problem.emit(i, &y, 1.0, &mut sum)?;
+            let difference = sum.merged();
             let norm2 = match problem.metric() {
-                Some(metric) => metric.inner(sum.merged(), sum.merged()),
-                None => sum.norm2(),
+                Some(metric) => metric.inner(difference, difference),
+                None => difference.iter().map(|e| e.1 * e.1).sum(),
             };
             largest = largest.max(norm2);
         }

@@ -1,13 +1,15 @@
-//! Which part of a cut is taken where a kernel makes its inner products dear.
+//! How much of a cut is taken where a kernel makes its inner products dear.
 //!
-//! A cut is a sum over atoms, and its inner products with all of them cost a row of kernel values for each that it has.
-//! A cut near the last one differs from it in the few examples that have become violated since, or are so no longer; so
-//! what is computed is that difference. Where it still has more atoms than `size`, some are drawn: each with a probability
-//! in proportion to its share, counted as many times as that probability was small. What was drawn wrongly once is part of
-//! the next difference, and near the end, where little changes, cuts are exact.
+//! A cut is a sum over atoms, and its inner products with all of them cost a row of kernel values for each that it has. But
+//! a cut near the last one differs from it only in the examples that need slack now and did not, or did and do not: what
+//! is computed is that difference, and whole cuts cost little.
 //!
-//! (Yu and Joachims 2008, Algorithm 3, draw from the whole cut; a control variate and importance sampling are what
-//! their section 7 asks for.)
+//! Only the first one has no neighbour. Where it would take too long, cuts are sums over a sample of the atoms, which stand
+//! for all; each round some atoms are drawn into it, in random order, and none ever leaves. So all cuts speak of nearly the same
+//! examples: no combination of them can make more of the chances of the draw than one of them does. When the sample is
+//! everything, cuts are exact.
+//!
+//! (Yu and Joachims 2008, Algorithm 3, draw anew for each cut; a better scheme is what their section 7 asks for.)
 
 use serde::{Deserialize, Serialize};
 
@@ -19,150 +21,138 @@ use crate::solver::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// From what has changed since the last cut, in proportion to its size.
+    /// A sample that grows by so many atoms each round, and a line search.
     #[default]
-    Differences,
-    /// Examples, with equal probabilities and replacement, from all that are violated, until the cut is: the paper's.
+    Growing,
+    /// Examples, with equal probabilities and replacement, from all that need slack, until the cut is violated: the
+    /// paper's.
     Uniform,
 }
 
 /// How much of a cut is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// r: at most so many atoms, or examples, a cut.
+    /// r: so many atoms more, or examples anew, for each cut.
     pub size: usize,
     /// Which ones.
     pub scheme: Scheme,
 }
 
-/// The last cut of a group that was taken: its left side and image.
+/// The last cut that was taken: the sum over the sample, its image, and by how much the sample stands for more.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Drawn {
-    pub(super) lhs: Vec<f64>,
-    pub(super) image: Vec<f64>,
+    /// The atoms in the order in which they are drawn; empty: all are taken at once.
+    order: Vec<u32>,
+    taken: usize,
+    is_taken: Vec<bool>,
+    lhs: Vec<f64>,
+    image: Vec<f64>,
+    scale: f64,
+    /// Of the cuts: how many were pushed before it, and the size of the sample.
+    history: Vec<(u64, usize)>,
 }
 
-/// From one taken cut to the next.
+/// From one taken cut to the next: `scale` times the last one plus `change`.
 pub(super) struct Step {
-    /// By how much the left side changes, coordinates ascending.
+    pub(super) scale: f64,
+    /// Coordinates ascending.
     pub(super) change: Vec<(u64, f64)>,
-    /// Does it begin at the last cut? Else at zero.
-    pub(super) is_near: bool,
-    /// Is nothing left out?
-    pub(super) is_exact: bool,
 }
 
 impl Drawn {
-    pub(super) fn new(d: usize) -> Self {
-        Self { lhs: vec![0.0; d], image: vec![0.0; d] }
+    /// The first cut is zero. `random`: for a sample; None takes all.
+    pub(super) fn new(metric: Metric<'_>, d: usize, random: Option<&mut Random>) -> Self {
+        let atoms = metric.gram().len();
+        let order = random.map_or(Vec::new(), |random| {
+            let mut order: Vec<u32> = (0..atoms as u32).collect();
+            random.shuffle(&mut order);
+            order
+        });
+        let (taken, is_taken) = if order.is_empty() { (atoms, vec![true; atoms]) } else { (0, vec![false; atoms]) };
+        Self { order, taken, is_taken, lhs: vec![0.0; d], image: vec![0.0; d], scale: 1.0, history: Vec::new() }
     }
 
-    /// From the last cut, or from zero where that is nearer, towards `target`, by the rows of at most `size` atoms.
-    pub(super) fn step_towards(
-        &mut self,
-        target: &[f64],
-        metric: Metric<'_>,
-        size: usize,
-        random: &mut Random,
-    ) -> Step {
-        let near = Difference::new(metric, target, Some(&self.lhs));
-        let far = Difference::new(metric, target, None);
-        let is_near = near.mass <= far.mass;
-        let difference = if is_near { near } else { far };
-        if !is_near {
-            self.clear();
+    /// Does this fit the problem? Asked of one that was read from a file.
+    pub(super) fn is_of(&self, metric: Metric<'_>, d: usize) -> bool {
+        let atoms = metric.gram().len();
+        let order_fits = self.order.len() <= atoms && self.order.iter().all(|&atom| (atom as usize) < atoms);
+        let sums_fit = self.lhs.len() == d && self.image.len() == d && self.is_taken.len() == atoms;
+        sums_fit && order_fits && self.taken <= atoms && self.lhs.iter().chain(&self.image).all(|x| x.is_finite())
+    }
+
+    /// Is the sample everything?
+    pub(super) fn is_whole(&self) -> bool {
+        self.taken == self.is_taken.len()
+    }
+
+    /// The size of the sample.
+    pub(super) fn len(&self) -> usize {
+        self.taken
+    }
+
+    /// The cut at hand is pushed after so many others.
+    pub(super) fn note(&mut self, pushed: u64) {
+        self.history.push((pushed, self.taken));
+    }
+
+    /// How many cuts were pushed before the last one that was noted.
+    pub(super) fn last_pushed(&self) -> Option<u64> {
+        self.history.len().checked_sub(2).map(|at| self.history[at].0)
+    }
+
+    /// The number of cuts that were pushed before the first whole one, if there is one.
+    pub(super) fn whole_since(&self) -> Option<u64> {
+        self.history.iter().find(|e| e.1 == self.is_taken.len()).map(|e| e.0)
+    }
+
+    /// The same before the first from at least half of the sample of now.
+    pub(super) fn half_since(&self) -> u64 {
+        self.history.iter().find(|e| 2 * e.1 >= self.taken).map_or(0, |e| e.0)
+    }
+
+    /// Draws `more` atoms.
+    pub(super) fn draw(&mut self, more: usize) {
+        let end = self.order.len().min(self.taken.saturating_add(more));
+        for &atom in self.order.get(self.taken..end).unwrap_or_default() {
+            self.is_taken[atom as usize] = true;
         }
-        let is_exact = difference.atoms.len() <= size;
-        let change = if is_exact { difference.change } else { difference.drawn(metric, size, random) };
-        Step { change, is_near, is_exact }
+        self.taken = self.taken.max(end);
     }
 
-    /// Forgets the last cut: the next step begins at zero.
-    pub(super) fn clear(&mut self) {
-        self.lhs.fill(0.0);
-        self.image.fill(0.0);
-    }
-
-    /// Goes that step.
-    pub(super) fn go(&mut self, change: &[(u64, f64)], metric: Metric<'_>, pool: &Pool) {
-        for &(at, value) in change {
-            self.lhs[at as usize] += value;
-        }
-        metric.add_image(change, &mut self.image, pool);
-    }
-}
-
-/// `target` less the last cut, by atoms.
-struct Difference {
-    change: Vec<(u64, f64)>,
-    /// For each atom of the difference: its size, and where its part of `change` ends.
-    atoms: Vec<(f64, usize)>,
-    mass: f64,
-    /// Outside the kernel's block: before the first atom's part and after the last one's.
-    before: usize,
-}
-
-impl Difference {
-    fn new(metric: Metric<'_>, target: &[f64], from: Option<&[f64]>) -> Self {
-        let mut change: Vec<(u64, f64)> = Vec::new();
-        let mut atoms: Vec<(f64, usize)> = Vec::new();
-        let (mut mass, mut before, mut last) = (0.0, 0, None);
-        for (at, &value) in target.iter().enumerate() {
-            let difference = value - from.map_or(0.0, |from| from[at]);
-            if difference == 0.0 {
-                continue;
-            }
-            change.push((at as u64, difference));
-            match metric.atom(at as u64) {
-                None if atoms.is_empty() => before = change.len(),
-                None => {}
-                Some(atom) => {
-                    let size = difference.abs() * metric.gram().diagonal(atom).max(0.0).sqrt();
-                    mass += size;
-                    match atoms.last_mut() {
-                        Some((sum, end)) if last == Some(atom) => (*sum, *end) = (*sum + size, change.len()),
-                        _ => atoms.push((size, change.len())),
-                    }
-                    last = Some(atom);
+    /// Goes from the last cut towards the whole one, `target`, on the sample.
+    pub(super) fn follow(&mut self, target: &[f64], metric: Metric<'_>, pool: &Pool) -> Step {
+        let mut change = Vec::new();
+        let (mut own, mut all) = (0.0, 0.0);
+        for (at, (&value, last)) in target.iter().zip(&mut self.lhs).enumerate() {
+            if let Some(atom) = metric.atom(at as u64) {
+                let size = value.abs();
+                all += size;
+                if !self.is_taken[atom as usize] {
+                    continue;
                 }
+                own += size;
+            }
+            if value != *last {
+                change.push((at as u64, value - *last));
+                *last = value;
             }
         }
-        Self { change, atoms, mass, before }
+        metric.add_image(&change, &mut self.image, pool);
+        let before = self.scale;
+        self.scale = if self.is_whole() || own == 0.0 { 1.0 } else { all / own };
+        change.iter_mut().for_each(|e| e.1 *= self.scale);
+        Step { scale: self.scale / before, change }
     }
 
-    /// About `size` of the atoms, by systematic sampling: atom a is taken with probability `min(1, tau * its size)`, and
-    /// counts the more the less likely that was.
-    fn drawn(&self, metric: Metric<'_>, size: usize, random: &mut Random) -> Vec<(u64, f64)> {
-        let tau = threshold(self.atoms.iter().map(|a| a.0).collect(), size);
-        let mut drawn = self.change[..self.before].to_vec();
-        let (mut start, mut sum, offset) = (self.before, 0.0, random.unit());
-        for &(share, end) in &self.atoms {
-            let probability = (tau * share).min(1.0);
-            let before = sum;
-            sum += probability;
-            // A point of the grid offset + 0, 1, 2, ... lies in (before, sum].
-            if (sum - offset).floor() > (before - offset).floor() {
-                drawn.extend(self.change[start..end].iter().map(|&(at, value)| (at, value / probability)));
+    /// The cut: left side and image.
+    pub(super) fn cut(&self, metric: Metric<'_>) -> (Vec<f64>, Vec<f64>) {
+        let scaled = |numbers: &[f64]| {
+            let mut scaled = numbers.to_vec();
+            if self.scale != 1.0 {
+                scaled[metric.coordinates()].iter_mut().for_each(|x| *x *= self.scale);
             }
-            start = end;
-        }
-        let tail = self.change[start..].iter().filter(|e| metric.atom(e.0).is_none());
-        drawn.extend(tail);
-        drawn
+            scaled
+        };
+        (scaled(&self.lhs), scaled(&self.image))
     }
-}
-
-/// tau with `sum min(1, tau s) = size`, for more than `size` positive s.
-fn threshold(mut shares: Vec<f64>, size: usize) -> f64 {
-    shares.sort_by(|a, b| b.total_cmp(a));
-    let mut rest: f64 = shares.iter().sum();
-    for (certain, &share) in shares.iter().take(size).enumerate() {
-        let tau = (size - certain) as f64 / rest;
-        if tau * share <= 1.0 {
-            return tau;
-        }
-        rest -= share;
-    }
-    // All but rounding is certain.
-    f64::MAX
 }

@@ -7,17 +7,21 @@ use crate::features::Collect;
 use crate::kernel::Metric;
 use crate::problem::{Formulation, Penalty, Problem};
 use crate::qp::Cut;
+use crate::solver::Course;
 use crate::task::Task;
 
 /// A sample that is not violated is drawn again, so many times at most.
 const TRIES: usize = 1000;
 
+/// Training is over where a sample twice as large lowers P by no more than this share of the gap that was asked for.
+const CONFIRMED: f64 = 0.5;
+
 impl CuttingPlane {
     /// Sampled cuts in linear time, with `size` atoms a cut (Yu and Joachims 2008, Algorithm 3): as in the paper, or with
-    /// what makes it faster, the line search and cuts drawn from differences.
+    /// what makes it faster, the line search and a sample that grows.
     pub fn sampled(size: usize, scheme: Scheme) -> Self {
         let placement = match scheme {
-            Scheme::Differences => Placement::LineSearch,
+            Scheme::Growing => Placement::LineSearch,
             Scheme::Uniform => Placement::QpPoint,
         };
         Self { placement, idle_rounds: 20, sampling: Some(Sampling { size, scheme }), ..Self::default() }
@@ -41,34 +45,80 @@ impl CuttingPlane {
 impl<T: Task> Run<'_, '_, T> {
     /// Adds the cut at hand: as much of it as is drawn.
     pub(super) fn push_drawn(&mut self, g: usize, rhs: f64, target: f64, metric: Metric<'_>) -> Result<()> {
-        let (size, scheme) = self.solver.sampling.map_or((usize::MAX, Scheme::Differences), |s| (s.size, s.scheme));
-        let mut rhs = rhs;
-        let (change, is_near) = if scheme == Scheme::Uniform {
+        if let Some(Sampling { size, scheme: Scheme::Uniform }) = self.solver.sampling {
             let change = self.draw_uniformly(rhs, target, size)?;
-            let drawn = &mut self.master.drawn[g];
-            drawn.clear();
-            drawn.go(&change, metric, self.pool);
-            (change, false)
-        } else {
-            let Master { drawn, random, center, .. } = &mut self.master;
-            let step = drawn[g].step_towards(&self.lhs, metric, size, random);
-            drawn[g].go(&step.change, metric, self.pool);
-            if !step.is_exact {
-                // Where it is taken, the cut touches P all the same.
-                let (center, ahead) = (center.as_slice(), self.ahead.as_slice());
-                let at = |j: usize| center[j] + self.mu * (ahead[j] - center[j]);
-                rhs += drawn[g].lhs.iter().zip(&self.lhs).enumerate().map(|(j, (a, b))| (a - b) * at(j)).sum::<f64>();
-            }
-            (step.change, step.is_near)
-        };
-        let Master { qp, drawn, .. } = &mut self.master;
-        let cut = Cut::from_dense(&drawn[g].lhs, rhs, 0.0, -1.0).with_image(drawn[g].image.clone());
-        if is_near && self.groups.len() == 1 && !qp.is_empty() {
-            qp.push_near(g, cut, &change);
+            let mut image = vec![0.0; self.lhs.len()];
+            metric.add_image(&change, &mut image, self.pool);
+            let cut = Cut::from_entries(&change, rhs).with_image(image);
+            self.master.qp.push(g, cut, self.pool);
+            return Ok(());
+        }
+        let Master { qp, drawn, center, .. } = &mut self.master;
+        let drawn = &mut drawn[g];
+        if let Some(Sampling { size, .. }) = self.solver.sampling {
+            drawn.draw(size);
+        }
+        let step = drawn.follow(&self.lhs, metric, self.pool);
+        let (lhs, image) = drawn.cut(metric);
+        drawn.note(qp.pushed());
+        let mut rhs = rhs;
+        if !drawn.is_whole() {
+            // Where it is taken, the cut touches P all the same.
+            let (center, ahead) = (center.as_slice(), self.ahead.as_slice());
+            let at = |j: usize| center[j] + self.mu * (ahead[j] - center[j]);
+            rhs += lhs.iter().zip(&self.lhs).enumerate().map(|(j, (a, b))| (a - b) * at(j)).sum::<f64>();
+        }
+        let cut = Cut::from_dense(&lhs, rhs, 0.0, -1.0).with_image(image);
+        // Only the kernel's block is scaled.
+        let is_near = step.scale == 1.0 || metric.block().len() as usize == lhs.len();
+        if is_near && self.groups.len() == 1 && !qp.is_empty() && qp.newest() == drawn.last_pushed() {
+            qp.push_near(g, cut, step.scale, &step.change);
         } else {
             qp.push(g, cut, self.pool);
         }
         Ok(())
+    }
+
+    /// Takes note of the QP's value: a lower bound where all cuts are whole.
+    pub(super) fn bound(&self, course: &mut Course<'_>) {
+        let value = self.master.qp.value();
+        if self.cuts_are_whole() {
+            course.begin_bound();
+            course.bound(value);
+        } else {
+            course.estimate(value);
+        }
+    }
+
+    fn cuts_are_whole(&self) -> bool {
+        let Master { qp, drawn, .. } = &self.master;
+        match self.solver.sampling.map(|sampling| sampling.scheme) {
+            None => true,
+            Some(Scheme::Uniform) => false,
+            Some(Scheme::Growing) => {
+                drawn.iter().all(|drawn| drawn.whole_since().is_some_and(|cuts| qp.is_since(cuts)))
+            }
+        }
+    }
+
+    /// Where training seems to be over: the chances of the draw may have made the QP's value too high. The sample is
+    /// doubled and cuts from less than half of it are forgotten, until P does not fall by that any more. When the sample
+    /// is everything, only whole cuts are left, and their value is a proof.
+    pub(super) fn confirm(&mut self, course: &mut Course<'_>) {
+        let is_growing = self.solver.sampling.is_some_and(|sampling| sampling.scheme == Scheme::Growing);
+        if !is_growing || self.cuts_are_whole() {
+            return;
+        }
+        let (target, primal) = (course.target(), course.so_far.primal);
+        let Master { qp, drawn, confirmed, .. } = &mut self.master;
+        let drawn = &mut drawn[0];
+        if !drawn.is_whole() && *confirmed - primal <= CONFIRMED * target {
+            return;
+        }
+        *confirmed = primal;
+        qp.forget(drawn.whole_since().unwrap_or_else(|| drawn.half_since()));
+        drawn.draw(drawn.len());
+        course.estimate(0.0);
     }
 
     /// Algorithm 3, lines 17 to 20: `size` of the examples I that need slack, with replacement; each counts for |I| / size.
