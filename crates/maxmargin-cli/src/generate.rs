@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use maxmargin::data::output::Output;
 use maxmargin::data::synthetic::{self, ParseSizes, Sizes, TagSizes};
 
@@ -14,6 +15,9 @@ use crate::options::Task;
 pub(crate) struct Args {
     /// The kind of data
     task: Task,
+    /// Which two classes (binary)
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
     /// Number of examples
     #[arg(long, value_name = "N")]
     examples: u64,
@@ -44,17 +48,28 @@ pub(crate) struct Args {
     /// Number of labels of phrases (parse) [default: 8]
     #[arg(long, value_name = "N")]
     phrases: Option<u32>,
-    /// Probability that a label is wrong (all but parse) [default: 0]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    /// Probability that a label is wrong (all but parse); of checkers the standard deviation by which a point is displaced
+    /// after its class was fixed, 0.02 in the literature [default: 0]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     noise: Option<f64>,
     /// Where to write the data, as plain text [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
+/// What the two classes of a binary problem are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// The sides of a hidden hyperplane (the default)
+    Hyperplane,
+    /// The cells of a board of 4 x 4: two features from -2 to 2, which only a kernel separates
+    Checkers,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   maxmargin generate binary --examples 1000 --seed 1 --noise 0.05 -o train.dat
+  maxmargin generate binary --kind checkers --examples 1000000 --noise 0.02 -o board.dat
   maxmargin generate multiclass --examples 100000 --features 5000 --nonzeros 50 --classes 20 | gzip > big.dat.gz
   maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt
   maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg";
@@ -64,7 +79,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Err(Failure::Usage("--classes: belongs to the task multiclass; binary has two".to_owned()));
     }
     let (is_parse, is_text) = (args.task == Task::Parse, matches!(args.task, Task::Tag | Task::Parse));
+    let is_board = args.kind == Some(Kind::Checkers);
     let foreign = [
+        (args.task != Task::Binary && args.kind.is_some(), "--kind: belongs to the task binary"),
+        (is_board && args.features.is_some(), "--features: checkers have two"),
+        (is_board && args.nonzeros.is_some(), "--nonzeros: checkers have two features, none of them left out"),
         (is_text && args.features.is_some(), "--features: belongs to the tasks binary and multiclass"),
         (is_text && args.classes.is_some(), "--classes: belongs to the task multiclass; take --tags"),
         (is_text && args.nonzeros.is_some(), "--nonzeros: belongs to the tasks binary and multiclass"),
@@ -114,6 +133,9 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             words: args.words.unwrap_or(default.words),
         };
         return Ok(synthetic::parse(&sizes, args.seed, out, name)?);
+    }
+    if args.kind == Some(Kind::Checkers) {
+        return Ok(synthetic::checkers(args.examples, args.noise.unwrap_or(0.0), args.seed, out, name)?);
     }
     let features = args.features.unwrap_or(Sizes::default().features);
     let sizes = Sizes {

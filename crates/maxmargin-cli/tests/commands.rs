@@ -218,6 +218,22 @@ fn inspect_shows_the_model() {
 }
 
 #[test]
+fn a_board_is_generated() {
+    let folder = Folder::new();
+    let words = "generate binary --kind checkers --examples 50 --noise 0.02 --seed";
+    let board = folder.run(&format!("{words} 1")).good();
+    assert_eq!(board.lines().count(), 50);
+    assert_ne!(board, folder.run(&format!("{words} 2")).good());
+    let plain = "generate binary --examples 50 --seed 1";
+    assert_eq!(folder.run(plain).good(), folder.run(&format!("{plain} --kind hyperplane")).good());
+    folder.run("generate multiclass --kind checkers --examples 5").bad(2, &["--kind: "]);
+    folder.run("generate tag --kind hyperplane --examples 5").bad(2, &["--kind: "]);
+    folder.run("generate binary --kind checkers --examples 5 --features 3").bad(2, &["--features: checkers"]);
+    folder.run("generate binary --kind checkers --examples 5 --nonzeros 1").bad(2, &["--nonzeros: checkers"]);
+    folder.run("generate binary --kind checkers --examples 5 --noise -1").bad(2, &["noise: "]);
+}
+
+#[test]
 fn generated_data_depend_on_the_seed_alone() {
     let folder = Folder::new();
     for task in ["binary", "multiclass"] {

@@ -193,6 +193,17 @@ fn kernels_that_are_not_definite_stop_early() {
     }
 }
 
+/// Vectors without a length, among which there is one that has one.
+#[test]
+fn a_vector_that_is_something_is_found() {
+    let mut rows: Vec<Vec<f32>> = (0..50).map(|i| vec![0.0, 1e-6 * i as f32]).collect();
+    rows.push(vec![3.0, 0.0]);
+    for basis in [Basis::Random, Basis::Pivoted] {
+        let low = LowRank::new(kernel(Shape::Linear), &matrix(&rows), 1, basis, 0, &pool()).unwrap();
+        assert_eq!((low.len(), low.map(&matrix(&rows), &pool()).row(50).values()), (1, &[3.0][..]));
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_refused() {
     let refusal = |kernel, rows: &SparseMatrix, k| {

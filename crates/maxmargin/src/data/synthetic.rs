@@ -4,6 +4,7 @@
 //! function of the platform's mathematics library is called. Examples are written as they are drawn, so a file of any
 //! length takes little memory.
 
+mod checkers;
 mod sentences;
 mod trees;
 
@@ -16,6 +17,7 @@ use crate::data::svmlight;
 use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
+pub use checkers::checkers;
 pub use sentences::{TagSizes, tag};
 pub use trees::{ParseSizes, parse};
 

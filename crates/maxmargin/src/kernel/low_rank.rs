@@ -77,7 +77,12 @@ impl LowRank {
             return Err(Error::setting("low-rank", rule));
         };
         let (chosen, left) = match basis {
-            Basis::Random => (drawn(atoms.rows(), k.min(atoms.rows()), seed), None),
+            Basis::Random => {
+                // Where nothing is, nothing is drawn: the first vector always is one.
+                let limit = TOLERANCE * largest;
+                let usable = (0..atoms.rows()).filter(|&a| diagonal[a] > limit && diagonal[a].is_finite()).collect();
+                (drawn(usable, k, seed), None)
+            }
             Basis::Pivoted => {
                 let (chosen, left) = pivots(&kernel, &atoms, &diagonal, k.min(atoms.rows()), TOLERANCE * largest, pool);
                 (chosen, Some(left))
@@ -223,15 +228,15 @@ fn select(rows: &SparseMatrix, chosen: &[usize]) -> SparseMatrix {
     selected
 }
 
-/// k of `0..n`, every set equally likely, with draws of our own: they stay the same between releases of the generator's
+/// k of these, every set equally likely, with draws of our own: they stay the same between releases of the generator's
 /// crate.
-fn drawn(n: usize, k: usize, seed: u64) -> Vec<usize> {
+fn drawn(mut all: Vec<usize>, k: usize, seed: u64) -> Vec<usize> {
     let mut source = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut order: Vec<usize> = (0..n).collect();
+    let (n, k) = (all.len(), k.min(all.len()));
     for i in 0..k {
         let step = (u128::from(source.next_u64()) * (n - i) as u128) >> 64;
-        order.swap(i, i + step as usize);
+        all.swap(i, i + step as usize);
     }
-    order.truncate(k);
-    order
+    all.truncate(k);
+    all
 }
