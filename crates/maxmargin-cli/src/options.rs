@@ -314,8 +314,8 @@ pub(crate) enum BasisName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SamplingName {
-    /// From what has changed since the last cut, where its share is largest; and a line search
-    Differences,
+    /// One sample for all cuts, which grows by --sample-size examples a cut, and a line search
+    Growing,
     /// With equal probabilities from all examples that need slack, as in Yu and Joachims 2008
     Uniform,
 }
@@ -337,10 +337,10 @@ pub(crate) struct KernelOptions {
     /// Memory for kernel values that may be needed again, in MB [default: 1000]
     #[arg(long, value_name = "MB")]
     pub(crate) kernel_cache: Option<usize>,
-    /// Examples in each cut of sampled-linear and sampled-constant [default: 400, 1000]
+    /// Examples drawn for each cut of sampled-linear and sampled-constant [default: 400, 1000]
     #[arg(long, value_name = "R", value_parser = at_least_one)]
     pub(crate) sample_size: Option<usize>,
-    /// How sampled-linear draws [default: differences]
+    /// How sampled-linear draws [default: growing]
     #[arg(long, value_name = "S")]
     pub(crate) sampling: Option<SamplingName>,
     /// Print by how much the objective of sampled cuts may be above its minimum, with probability 1 - DELTA

@@ -69,7 +69,7 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOp
         SolverName::SampledLinear => {
             let scheme = match kernel.sampling {
                 Some(SamplingName::Uniform) => Scheme::Uniform,
-                Some(SamplingName::Differences) | None => Scheme::Differences,
+                Some(SamplingName::Growing) | None => Scheme::Growing,
             };
             Chosen::Planes(CuttingPlane::sampled(kernel.sample_size.unwrap_or(auto::SAMPLE_SIZE), scheme))
         }

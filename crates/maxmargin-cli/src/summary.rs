@@ -243,6 +243,12 @@ impl<'m> Described<'m> {
         let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
         match training.certificate {
             Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
+            Certificate::Estimate if training.solver == "sampled-constant" => {
+                "estimate: objective and train loss are of a sample, and cuts are sampled".to_owned()
+            }
+            Certificate::Estimate if training.solver.starts_with("sampled") => {
+                format!("estimate: cuts are sampled ({gap})")
+            }
             Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
             Certificate::None => "none: this solver knows no lower bound".to_owned(),
         }
