@@ -103,6 +103,9 @@ pub(crate) fn fitted(model: &Model, args: &Args, data: &Data) -> Result<Weights>
     if model.task != TaskKind::from(args.task) {
         return refuse(format!("it is for the task {}", model.task));
     }
+    if model.kernel.is_some() {
+        return refuse("it has a kernel, hence no weights of features".to_owned());
+    }
     if model.labels != data.classes.words {
         let (theirs, ours) = (text::labels(&model.labels), text::labels(&data.classes.words));
         return refuse(format!("its labels are {theirs}, those of the data {ours}"));

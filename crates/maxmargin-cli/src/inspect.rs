@@ -212,7 +212,7 @@ pub(crate) fn about(model: &Described<'_>, loss: &str, data_checksum: u32) -> St
     };
     let scaled = if loss_scale == 1.0 { String::new() } else { format!(" times {}", number(loss_scale)) };
     let mut lines = vec![("task", format!("{}, {}", model.task, model.labels)), ("features", model.features.clone())];
-    lines.extend(model.kernel.clone().map(|kernel| ("kernel", kernel)));
+    lines.extend(model.kernel().map(|kernel| ("kernel", kernel)));
     lines.extend([
         ("problem", format!("{rescaling}, {slack}, loss {loss}{scaled}")),
         ("trained on", format!("{}, checksum {data_checksum:08x}", counted(training.examples, "example"))),

@@ -1,6 +1,7 @@
 //! `--kernel`: the vectors of the examples, as a kernel has them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use maxmargin::features::Block;
 use maxmargin::kernel::{Atoms, Basis, Expansion, Gram, LowRank, Metric, Specification, Standard};
@@ -10,7 +11,7 @@ use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result};
 use crate::options::{BasisName, SolverName};
-use crate::text::{bytes, count, counted};
+use crate::text::{bytes, count, duration};
 use crate::train::Args;
 use crate::memory;
 
@@ -29,6 +30,9 @@ enum Between {
 pub(crate) struct Kernelised {
     kernel: Standard,
     between: Between,
+    /// Examples' vectors, and the seconds that it took to make them.
+    rows: usize,
+    seconds: f64,
     pub(crate) train: SparseMatrix,
     pub(crate) heldout: Option<SparseMatrix>,
 }
@@ -41,7 +45,7 @@ pub(crate) fn kernelise(
     slots: usize,
     pool: &Pool,
 ) -> Result<Option<Kernelised>> {
-    let options = &args.kernel;
+    let (options, began) = (&args.kernel, Instant::now());
     let is_sampled = matches!(args.solver.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
     let specification = options.kernel.unwrap_or(Specification::Linear);
     if specification == Specification::Linear && !is_sampled && options.low_rank.is_none() {
@@ -56,7 +60,8 @@ pub(crate) fn kernelise(
         need(args, (train.rows() * k.min(train.rows())) as f64 * 16.0, "take a smaller --low-rank")?;
         let rank = LowRank::new(Arc::new(kernel), train, k, basis, args.solver.seed.unwrap_or(0), pool)?;
         let (train, heldout) = (rank.map(train, pool), heldout.map(|rows| rank.map(rows, pool)));
-        return Ok(Some(Kernelised { kernel, between: Between::LowRank(rank), train, heldout }));
+        let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
+        return Ok(Some(Kernelised { kernel, between: Between::LowRank(rank), rows, seconds, train, heldout }));
     }
     let mut atoms = Atoms::default();
     let (mut train, heldout) = (atoms.one_hot(train), heldout.map(|rows| atoms.one_hot(rows)));
@@ -67,7 +72,8 @@ pub(crate) fn kernelise(
     need(args, vectors.rows() as f64 * slots as f64 * 8.0 * COPIES, "take fewer examples, or --low-rank")?;
     let cache = options.kernel_cache.unwrap_or(CACHE).saturating_mul(1 << 20);
     let gram = Gram::new(Arc::new(kernel), vectors, cache);
-    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), train, heldout }))
+    let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
+    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), rows, seconds, train, heldout }))
 }
 
 /// Huge numbers to a high power are infinite.
@@ -124,11 +130,16 @@ impl Kernelised {
     /// What was made of the vectors, for the summary.
     pub(crate) fn in_words(&self) -> String {
         match &self.between {
-            Between::Gram(gram) => format!("exact over {}", counted(gram.len() as u64, "distinct vector")),
+            Between::Gram(gram) => format!(
+                "{} distinct ones, {:.1} million kernel values computed",
+                count(gram.len() as u64),
+                1e-6 * gram.evaluations() as f64
+            ),
             Between::LowRank(rank) => format!(
-                "low rank, {} coordinates ({}), which leave out {:.2} % of it",
+                "{} coordinates of low rank ({}, made in {}), which leave out {:.2} % of the kernel",
                 count(rank.len() as u64),
-                bytes(8.0 * (self.train.rows() * rank.len()) as f64),
+                bytes(8.0 * (self.rows * rank.len()) as f64),
+                duration(self.seconds),
                 100.0 * rank.residual()
             ),
         }

@@ -59,6 +59,13 @@ pub(crate) struct Summary<'t> {
     /// Examples whose oracle is a search, where the task has such.
     #[serde(skip_serializing_if = "Option::is_none")]
     searched: Option<u64>,
+    /// By how much sampled cuts may miss the minimum, with the probability that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess_at_most: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    support_vectors: Option<usize>,
     /// Then the objective is at most this.
     #[serde(skip_serializing_if = "Option::is_none")]
     primal_at_most: Option<f64>,
@@ -106,14 +113,17 @@ pub(crate) struct Described<'m> {
     pub(crate) labels: String,
     /// Its features, in words.
     pub(crate) features: String,
-    /// Its kernel and what it keeps of the training data, in words.
-    pub(crate) kernel: Option<String>,
+    /// Its kernel and what it keeps of the training data.
+    pub(crate) expansion: Option<&'m Expansion>,
+    /// What training made of the vectors for a kernel, in words; not known of a model from a file.
+    pub(crate) approximated: Option<String>,
     /// Number of weights; with a kernel, coefficients of support vectors among them.
     pub(crate) dimension: usize,
     pub(crate) formulation: Formulation,
     pub(crate) training: &'m model::Summary,
 }
 
+/// A kernel and its support vectors.
 fn kernel_in_words(expansion: &Expansion) -> String {
     let (support, nonzeros) = (expansion.len() as u64, expansion.vectors().nonzeros() as u64);
     format!(
@@ -151,7 +161,8 @@ impl<'m> Described<'m> {
             task: model.task,
             labels: format!("{} classes: {}", count(model.labels.len() as u64), labels(&model.labels)),
             features: features + &constant,
-            kernel: model.kernel.as_ref().map(kernel_in_words),
+            expansion: model.kernel.as_ref(),
+            approximated: None,
             dimension: model.kernel.as_ref().map_or(model.weights.len(), |expansion| expansion.coefficients().len()),
             formulation: model.formulation,
             training: &model.summary,
@@ -174,7 +185,8 @@ impl<'m> Described<'m> {
             task: TaskKind::Tag,
             labels: format!("{}: {}{order}", counted(tags.len() as u64, "tag"), labels(tags)),
             features: counted(u64::from(shape.features), "feature") + &edges,
-            kernel: model.kernel.as_ref().map(kernel_in_words),
+            expansion: model.kernel.as_ref(),
+            approximated: None,
             dimension,
             formulation: model.formulation,
             training: &model.summary,
@@ -215,11 +227,17 @@ impl<'m> Described<'m> {
                 counted(parts.symbols.len() as u64, "symbol"),
                 shape_in_words(model),
             ),
-            kernel: None,
+            expansion: None,
+            approximated: None,
             dimension: model.weights.len(),
             formulation: model.formulation,
             training: &model.summary,
         }
+    }
+
+    /// Its kernel and what it keeps of the training data, in words.
+    pub(crate) fn kernel(&self) -> Option<String> {
+        self.expansion.map(kernel_in_words)
     }
 
     /// The lines that summary and inspection share: how training ended.
@@ -290,6 +308,9 @@ impl<'t> Summary<'t> {
             cv: trained.validations.as_deref(),
             searched: (model.task == TaskKind::Parse).then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
+            excess_at_most: trained.excess,
+            kernel: model.expansion.map(|expansion| expansion.kernel().to_string()),
+            support_vectors: model.expansion.map(Expansion::len),
         }
     }
 
@@ -305,9 +326,14 @@ impl<'t> Summary<'t> {
             ("examples", format!("{}, {}", count(self.examples), model.features)),
             ("solver", format!("{}{reason}: {work}", self.solver)),
         ];
-        lines.extend(model.kernel.clone().map(|kernel| ("kernel", kernel)));
+        lines.extend(model.kernel().map(|kernel| ("kernel", kernel)));
+        lines.extend(model.approximated.clone().map(|how| ("vectors", how)));
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         lines.extend(model.end());
+        lines.extend(self.excess_at_most.zip(args.kernel.bound).map(|(excess, delta)| {
+            let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
+            ("bound", format!("{promise} (Yu and Joachims 2008)"))
+        }));
         lines.extend(self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n))));
         lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
         let times = [self.seconds_reading, self.seconds_training].map(duration);

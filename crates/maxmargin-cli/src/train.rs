@@ -22,7 +22,7 @@ use maxmargin::{Error, model};
 use crate::checkpoint::Identity;
 use crate::dataset;
 use crate::failure::{Failure, Result};
-use crate::kernel::kernelise;
+use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
     self, CheckpointOptions, KernelOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
@@ -262,7 +262,9 @@ fn classes(mut session: Session<'_>) -> Result<()> {
         weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
         kernel: expansion,
     };
-    session.finish(&outcome, &Described::classifier(&model), |path| model.save(path))
+    let described =
+        Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::classifier(&model) };
+    session.finish(&outcome, &described, |path| model.save(path))
 }
 
 /// Fails now rather than after hours: can the model be written, and does nothing overwrite anything?

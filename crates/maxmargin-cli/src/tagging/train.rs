@@ -11,7 +11,7 @@ use maxmargin::weights::Weights;
 
 use super::{format, sentences, tags};
 use crate::failure::{Failure, Result, note};
-use crate::kernel::kernelise;
+use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
 use crate::options::{LossName, SchemeName};
 use crate::summary::Described;
@@ -81,7 +81,9 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         weights,
         kernel: expansion,
     };
-    session.finish(&outcome, &Described::tagger(&model), |path| model.save(path))
+    let described =
+        Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::tagger(&model) };
+    session.finish(&outcome, &described, |path| model.save(path))
 }
 
 /// The task that the options and the data make, over so many features of tokens.
@@ -168,7 +170,9 @@ fn fitted(model: &Tagger, args: &Args, vocabulary: &Vocabulary, task: &Tagging) 
     model.weights_over(vocabulary, task).ok_or_else(|| {
         let path = args.solver.warm_start.as_deref().unwrap_or(&args.input);
         let (theirs, ours) = (text::labels(&model.vocabulary.tags), text::labels(&vocabulary.tags));
-        let what = if model.vocabulary.tags == vocabulary.tags {
+        let what = if model.kernel.is_some() {
+            "it has a kernel, hence no weights of features".to_owned()
+        } else if model.vocabulary.tags == vocabulary.tags {
             "its --order or its features of transitions are others".to_owned()
         } else {
             format!("its tags are {theirs}, those of the data {ours}")

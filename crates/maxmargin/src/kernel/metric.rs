@@ -38,6 +38,11 @@ impl<'g> Metric<'g> {
         self.block
     }
 
+    /// Is it an inner product of vectors? A user's own kernel is taken to be.
+    pub fn is_definite(&self) -> bool {
+        self.gram.kernel().standard().is_none_or(|standard| standard.is_definite())
+    }
+
     fn width(&self) -> usize {
         self.block.width as usize
     }

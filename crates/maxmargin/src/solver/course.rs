@@ -142,7 +142,8 @@ impl<'o> Course<'o> {
             c: problem.formulation().c,
             hard: problem.formulation().penalty == Penalty::Hard,
             examples: problem.len(),
-            exact_oracle: problem.oracle_is_exact(),
+            // Without a feature map there is no |w|, and no dual.
+            exact_oracle: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             is_estimated: false,
             max_passes: settings.max_passes,
             kept: Ok(None),

@@ -485,7 +485,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             self.master.exact_gap = course.gap();
         }
         let (primal, target) = (course.so_far.primal, course.target());
-        course.in_qp(|| self.push(sums, primal, target))?;
+        // With a kernel, its values are most of the work.
+        if self.problem.metric().is_some() {
+            course.in_oracle(|| self.push(sums, primal, target))?;
+        } else {
+            course.in_qp(|| self.push(sums, primal, target))?;
+        }
         Ok(exact)
     }
 
