@@ -47,6 +47,7 @@
 //! - other solvers: [`n_slack`](solver::n_slack), [`frank_wolfe`](solver::frank_wolfe); settings, progress, status and
 //!   report of all of them: [`solver`];
 //! - training that is saved, resumed, or led along a path over C: [`State`](solver::State);
+//! - kernels, built in or your own: [`kernel`];
 //! - a task of your own: implement [`Task`](task::Task), and test it with [`check_task`](testing::check_task);
 //!   `examples/own_task.rs` is one with an argmax by dynamic programming;
 //! - files: [`svmlight`](data::svmlight) reads examples, [`labels`](data::labels) makes classes of their labels,
