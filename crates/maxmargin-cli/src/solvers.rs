@@ -39,9 +39,9 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
             let name = match choice {
                 Choice::HardNSlack => SolverName::NSlack,
                 Choice::DualCoordinate => SolverName::DualCoordinate,
-                Choice::OneSlack | Choice::KernelOneSlack => SolverName::OneSlack,
+                Choice::OneSlack => SolverName::OneSlack,
                 Choice::SampledLinear => SolverName::SampledLinear,
-                Choice::Bcfw => SolverName::Bcfw,
+                Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,
             };
             (name, Some(choice.why()))
         }
