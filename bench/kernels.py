@@ -69,7 +69,9 @@ def kernel_low_rank(bench):
             for seed in seeds:
                 runs.append(bench.train("binary", data, *setting(ADULT_GAMMA, weight), *options, "--seed", seed, threads=CORES))
                 found += errors(bench, runs[-1], test)
-            figures = [(found, 2), ([run.seconds for run in runs], 2), ([run["peak_rss_mb"] for run in runs], 0)]
+            # The program counts making the coordinates as reading.
+            whole = [run["seconds_reading"] + run.seconds for run in runs]
+            figures = [(found, 2), (whole, 2), ([run.seconds for run in runs], 2), ([run["peak_rss_mb"] for run in runs], 0)]
             return sum(found) / len(found), [runs[0]["solver"], *(spread(values, digits) for values, digits in figures)]
 
         exact, row = measured(["--solver", EXACT], SEEDS[:1])
@@ -83,7 +85,7 @@ def kernel_low_rank(bench):
             more = found["random"] - found["pivoted"]
             bench.outcome.check(f"weight {weight}, {rank}: test error with a random basis less that with pivots", "> 0.00 points", f"{more:.2f} points", more > 0)
         bench.outcome.at_most(f"weight {weight}, {rank} pivots: test error above that of the exact kernel", found["pivoted"] - exact, 0.5, " points")
-    bench.outcome.table(f"{CORES} threads", ["weight", "basis", "coordinates", "solver", "test error %", "training s", "peak MB"], table)
+    bench.outcome.table(f"{CORES} threads", ["weight", "basis", "coordinates", "solver", "test error %", "reading, coordinates and training s", "training s", "peak MB"], table)
 
 
 def kernel_speed(bench):
