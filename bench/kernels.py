@@ -85,7 +85,8 @@ def kernel_low_rank(bench):
             more = found["random"] - found["pivoted"]
             bench.outcome.check(f"weight {weight}, {rank}: test error with a random basis less that with pivots", "> 0.00 points", f"{more:.2f} points", more > 0)
         bench.outcome.at_most(f"weight {weight}, {rank} pivots: test error above that of the exact kernel", found["pivoted"] - exact, 0.5, " points")
-    bench.outcome.table(f"{CORES} threads", ["weight", "basis", "coordinates", "solver", "test error %", "reading, coordinates and training s", "training s", "peak MB"], table)
+    header = ["weight", "basis", "coordinates", "solver", "test error %", "reading, coordinates and training s", "training s", "peak MB"]
+    bench.outcome.table(f"{CORES} threads", header, table)
 
 
 def kernel_speed(bench):
