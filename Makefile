@@ -1,7 +1,7 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz doc install clean
+.PHONY: help demo test lint bench bench-long fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 
 help: ## list the targets
 	@echo "make targets:"
-	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-9s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
 
 demo: ## build, then train, predict and evaluate on the bundled digits, sentences and trees
 	@echo "building the program (the first time takes some minutes)"
@@ -31,6 +31,9 @@ lint: ## format and clippy, warnings are errors
 
 bench: ## measure, and compare with others; ARGS="..." goes to bench/run
 	@bench/run $(ARGS)
+
+bench-long: ## the measurements that take over ten minutes each; allow two hours
+	@bench/run --long $(ARGS)
 
 fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|tagging|trees|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || \

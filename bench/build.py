@@ -1,11 +1,12 @@
 """Building what is measured, and the environment of the peers."""
 
+import functools
 import subprocess
 import sys
 
 from measure import ROOT, TARGET, relative, run, say
 
-PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite"]
+PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "libsvm-official"]
 PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 
@@ -16,6 +17,7 @@ def release():
         sys.exit("bench/run: the program does not build")
 
 
+@functools.cache
 def peers_python():
     """A Python that has the peers, in the build folder."""
     folder = TARGET / "bench-venv"

@@ -3,7 +3,9 @@
 import build
 from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
+from against_libsvm import kernel_adult, kernel_checkers, kernel_checkers_million, kernel_covertype
 from inputs import A9A, COVERTYPE, nonzeros
+from kernels import kernel_low_rank, kernel_ner, kernel_sample_size, kernel_sample_size_all, kernel_speed
 from measure import PROGRAM, best, say
 from parsing import parse_accuracy, parse_calls, parse_jfy09, parse_speed, parse_threads
 from solvers import compare_threads, fast_threads, memory, one_slack, tag_memory
@@ -194,4 +196,16 @@ COMPARISONS = {
     "parse-threads": parse_threads,
     "parse-accuracy": parse_accuracy,
     "parse-jfy09": parse_jfy09,
+    "kernel-adult": kernel_adult,
+    "kernel-checkers": kernel_checkers,
+    "kernel-sample-size": kernel_sample_size,
+    "kernel-low-rank": kernel_low_rank,
+    "kernel-speed": kernel_speed,
+    "kernel-ner": kernel_ner,
+}
+# Those that take over ten minutes.
+LONG = {
+    "kernel-checkers-million": kernel_checkers_million,
+    "kernel-covertype": kernel_covertype,
+    "kernel-sample-size-all": kernel_sample_size_all,
 }

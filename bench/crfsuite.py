@@ -1,23 +1,21 @@
-"""CRFsuite as a peer: what it learns from a file, and a memory of the runs that take long."""
+"""CRFsuite as a peer: what it learns from a file."""
 
 import datetime
-import hashlib
 import json
 import os
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import build
 from measure import ROOT, CommandFailed, say, shown
+from remembered import Memory, Rememberable
 
 SCRIPT = ROOT / "bench" / "crfsuite_peer.py"
-# Runs that take more CPU seconds than this are remembered in the build folder.
-REMEMBERED_FROM = 30
 
 
 @dataclass
-class Fitted:
+class Fitted(Rememberable):
     """A run of CRFsuite: CPU seconds of appending and training, wall seconds of the same, and a dictionary of scores for each test file."""
 
     seconds: float
@@ -33,11 +31,6 @@ class Fitted:
         """Of the tokens of the last test file, in %."""
         return 100 * self.scores[-1]["token_accuracy"]
 
-    @property
-    def origin(self):
-        """Where the figures come from, for the tables."""
-        return f"memory: {self.date}, load {self.load:.1f}" if self.remembered else f"this run, load {self.load:.1f}"
-
 
 class Crfsuite:
     """CRFsuite with a training file and test files in CRFsuite's format, in a process of its own that starts when it is needed."""
@@ -46,7 +39,7 @@ class Crfsuite:
         self.bench = bench
         self.files = [Path(train), *map(Path, tests)]
         self.command = None
-        self.memory = Memory(bench.inputs.folder / "crfsuite-runs.json", self.files)
+        self.memory = Memory(bench.inputs.folder / "crfsuite-runs.json", Fitted, self.files)
         self.process = None
 
     def __enter__(self):
@@ -81,23 +74,3 @@ class Crfsuite:
         if not answer:
             raise CommandFailed(f"{shown(self.command)}: ended at {line}")
         return Fitted(**json.loads(answer), date=date, load=load)
-
-
-class Memory:
-    """Long runs on the same files (by their bytes) in a JSON file, which may be deleted at any time."""
-
-    def __init__(self, path, files):
-        self.path = path
-        self.of_files = " ".join(f"{file.name}:{hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in files)
-
-    def recall(self, name):
-        found = self._runs().get(f"{name} {self.of_files}")
-        return found and Fitted(**found | {"remembered": True})
-
-    def keep(self, name, fitted):
-        if fitted.seconds >= REMEMBERED_FROM:
-            runs = self._runs() | {f"{name} {self.of_files}": asdict(fitted)}
-            self.path.write_text(json.dumps(runs, indent=1) + "\n")
-
-    def _runs(self):
-        return json.loads(self.path.read_text()) if self.path.exists() else {}

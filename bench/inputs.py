@@ -9,9 +9,11 @@ from pathlib import Path
 from measure import PROGRAM, ROOT, TARGET, relative, run, say
 
 A9A = "binary/a9a.train"
+A9A_TEST = "binary/a9a.test"
 W8A = "binary/w8a.train"
 RCV1 = "binary/rcv1_ccat.train"
 COVERTYPE = "multiclass/covertype.train"
+COVERTYPE_TEST = "multiclass/covertype.test"
 LETTER = "multiclass/letter.train"
 USPS = "multiclass/usps.train"
 NEWSGROUPS = "taxonomy/newsgroups.train"
@@ -57,6 +59,13 @@ class Inputs:
         divisor *= QUICK_DIVISOR if self.quick else 1
         return whole if divisor == 1 else self.make(f"{whole.name}.{divisor}", lambda out: copy_head(whole, divisor, out))
 
+    def lines(self, name, end, begin=0):
+        """The lines from `begin` to `end`, as plain text."""
+        whole = self.unpacked(name)
+        begin, end = (at // (QUICK_DIVISOR if self.quick else 1) for at in (begin, end))
+        span = f"{begin}-{end}" if begin else f"first{end}"
+        return self.make(f"{whole.name}.{span}", lambda out: copy_lines(whole, begin, end, out))
+
     def joined(self, names, name):
         """What `plain` gives of several, one after the other, in a file of that name."""
         parts = [self.plain(part) for part in names]
@@ -64,7 +73,10 @@ class Inputs:
 
     def one_against_rest(self, name, positive):
         """What `plain` gives with labels +1 and -1, for programs that cannot choose a class themselves."""
-        plain = self.plain(name)
+        return self.signed(self.plain(name), positive)
+
+    def signed(self, plain, positive):
+        """A file of ours with +1 for the label `positive`, and -1 for all others."""
         return self.make(f"{plain.name}.class{positive}", lambda out: copy_signed(plain, positive.encode(), out))
 
     def zstd(self, name):
@@ -89,6 +101,15 @@ class Inputs:
         path = self.folder / f"generated.{examples}"
         sizes = ["--examples", examples, "--features", 200, "--classes", 20, "--nonzeros", 40, "--noise", 0.1, "--seed", 1]
         command(PROGRAM, "generate", "multiclass", *sizes, "-o", path)
+        return path
+
+    def checkers(self, command, examples, seed):
+        """The board of YJ08, made by `command`, which runs the program."""
+        examples //= QUICK_DIVISOR if self.quick else 1
+        path = self.folder / f"checkers.{examples}.{seed}"
+        if path not in self.made:
+            command(PROGRAM, "generate", "binary", "--kind", "checkers", "--examples", examples, "--noise", 0.02, "--seed", seed, "-o", path)
+            self.made.add(path)
         return path
 
     def crfsuite(self, name, command):
@@ -116,6 +137,11 @@ def copy_head(path, divisor, out):
         count = sum(1 for _ in lines) // divisor
         lines.seek(0)
         out.writelines(itertools.islice(lines, count))
+
+
+def copy_lines(path, begin, end, out):
+    with path.open("rb") as lines:
+        out.writelines(itertools.islice(lines, begin, end))
 
 
 def copy_signed(path, positive, out):

@@ -155,9 +155,9 @@ class Bench:
         if line not in self.outcome.commands:
             self.outcome.commands.append(line)
 
-    def train(self, task, data, *options, threads=1, model="model.mm"):
+    def train(self, task, data, *options, threads=1, model="model.mm", seconds=SECONDS_AT_MOST):
         model = self.inputs.folder / model
-        finished = self.command(PROGRAM, "train", task, data, "-m", model, *options, "--threads", threads, "--json", "--quiet")
+        finished = self.command(PROGRAM, "train", task, data, "-m", model, *options, "--threads", threads, "--json", "--quiet", seconds=seconds)
         trained = Trained(finished, model)
         say(
             f"   {Path(data).name} {' '.join(map(relative, options))} --threads {threads}: {trained['status']}, {trained['rounds']} rounds, "

@@ -101,7 +101,8 @@ def write_record(on, outcomes, text, minutes):
 
 ## Commands
 
-In the repository's root; files in target/bench-data are the published ones decompressed (NAME) or their first n/K lines (NAME.K).
+In the repository's root; files in target/bench-data are the published ones decompressed (NAME) or their first n/K lines (NAME.K),
+their first N (NAME.firstN), or lines M to N (NAME.M-N).
 
 ```
 {commands.strip()}
