@@ -10,10 +10,10 @@ use maxmargin::sparse::SparseMatrix;
 use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result};
+use crate::memory;
 use crate::options::{BasisName, SolverName};
 use crate::text::{bytes, count, duration};
 use crate::train::Args;
-use crate::memory;
 
 /// MB of kernel values that are kept, where nobody says.
 const CACHE: usize = 1000;

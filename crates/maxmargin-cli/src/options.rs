@@ -308,7 +308,7 @@ pub(crate) struct ParseOptions {
 pub(crate) enum BasisName {
     /// Drawn from the vectors of the examples
     Random,
-    /// Always the vector that is farthest from those chosen before (pivoted incomplete Cholesky)
+    /// Rather those that are far from all chosen before (incomplete Cholesky with random pivots)
     Pivoted,
 }
 

@@ -154,7 +154,8 @@ fn check_kernel(args: &Args) -> Result<()> {
     let is_parse = args.task == Task::Parse;
     let is_auto_path = args.problem.c_path == Some(Ladder::Auto);
     let uses_gram = !has_rank && (!is_linear || is_sampled);
-    let estimates = "sampled-constant does not look at all examples, and none that it has not drawn; evaluate its model";
+    let estimates =
+        "sampled-constant does not look at all examples, and none that it has not drawn; evaluate its model";
     let rules = [
         (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
         (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
@@ -163,7 +164,11 @@ fn check_kernel(args: &Args) -> Result<()> {
         (kernel.basis.is_some() && !has_rank, "--basis", "belongs to --low-rank"),
         (kernel.kernel_cache.is_some() && !uses_gram, "--kernel-cache", "belongs to --kernel without --low-rank"),
         (has_rank && is_sampled, "--solver", "sampled cuts make --low-rank unnecessary; take one or the other"),
-        (kernel.sample_size.is_some() && !is_sampled, "--sample-size", "belongs to sampled-linear and sampled-constant"),
+        (
+            kernel.sample_size.is_some() && !is_sampled,
+            "--sample-size",
+            "belongs to sampled-linear and sampled-constant",
+        ),
         (
             kernel.sampling.is_some() && solver != Some(SolverName::SampledLinear),
             "--sampling",

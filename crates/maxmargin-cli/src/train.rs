@@ -25,8 +25,8 @@ use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, KernelOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions, StoppingOptions, TagOptions,
-    ValidationOptions,
+    self, CheckpointOptions, KernelOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions,
+    StoppingOptions, TagOptions, ValidationOptions,
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};

@@ -64,9 +64,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), emission)).transpose()?;
     let weights = match expansion {
         // Those of the transitions alone.
-        Some(_) => {
-            TagWeights::of_structure(outcome.weights().as_slice()[..emission.base as usize].to_vec())
-        }
+        Some(_) => TagWeights::of_structure(outcome.weights().as_slice()[..emission.base as usize].to_vec()),
         None => TagWeights::new(&task, outcome.weights()),
     };
     let model = Tagger {
@@ -81,8 +79,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         weights,
         kernel: expansion,
     };
-    let described =
-        Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::tagger(&model) };
+    let described = Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::tagger(&model) };
     session.finish(&outcome, &described, |path| model.save(path))
 }
 

@@ -12,19 +12,38 @@ use std::sync::Arc;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::pivots::pivots;
+use super::pivots::{Choice, pivots};
 use super::triangle::Triangle;
 use super::{Atoms, Columns, Expansion, Kernel};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::sparse::{SparseMatrix, SparseView};
 
+/// Random numbers from a seed, the same in every release.
+pub(super) struct Draws(Xoshiro256PlusPlus);
+
+impl Draws {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// In `0..n`.
+    fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
+    }
+
+    /// In [0, 1).
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
 /// How the vectors are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// At random, from the seed.
     Random,
-    /// Greedily, each where the most is left of `k(x, x)` by those before: incomplete Cholesky with pivots. Takes
+    /// Each with a probability in proportion to what those before leave of `k(x, x)`: incomplete Cholesky with pivots, from the seed. Takes
     /// `8 n k` bytes while it chooses among n distinct vectors, and time as `n k^2`.
     Pivoted,
 }
@@ -84,7 +103,11 @@ impl LowRank {
                 (drawn(usable, k, seed), None)
             }
             Basis::Pivoted => {
-                let (chosen, left) = pivots(&kernel, &atoms, &diagonal, k.min(atoms.rows()), TOLERANCE * largest, pool);
+                let mut counts = vec![0.0; atoms.rows()];
+                (0..rows.rows()).for_each(|i| counts[numbers.row(i).indices()[0] as usize] += 1.0);
+                let limit = TOLERANCE * largest;
+                let choice = Choice { kernel: &kernel, vectors: &atoms, diagonal: &diagonal, counts: &counts, limit };
+                let (chosen, left) = pivots(&choice, k.min(atoms.rows()), &mut Draws::new(seed), pool);
                 (chosen, Some(left))
             }
         };
@@ -231,11 +254,10 @@ fn select(rows: &SparseMatrix, chosen: &[usize]) -> SparseMatrix {
 /// k of these, every set equally likely, with draws of our own: they stay the same between releases of the generator's
 /// crate.
 fn drawn(mut all: Vec<usize>, k: usize, seed: u64) -> Vec<usize> {
-    let mut source = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut draws = Draws::new(seed);
     let (n, k) = (all.len(), k.min(all.len()));
     for i in 0..k {
-        let step = (u128::from(source.next_u64()) * (n - i) as u128) >> 64;
-        all.swap(i, i + step as usize);
+        all.swap(i, i + draws.below(n - i));
     }
     all.truncate(k);
     all

@@ -1,23 +1,24 @@
-//! Which vectors span the others best: incomplete Cholesky with pivots.
+//! Which vectors span the others best: incomplete Cholesky with random pivots (Chen, Epperly, Tropp, Webber 2025).
 //!
-//! Choosing strictly one pivot after the other reads the whole factor for each of them, and memory is too slow for that. So
-//! the vectors of which the most is left are candidates, whose columns are computed together as a product of matrices; among
-//! them the choice is greedy as long as the best candidate is not far worse than the best of all vectors.
+//! Each pivot is drawn with a probability in proportion to what is left of a vector by the pivots before, times the number of
+//! examples that have it. Greedy pivots, always where the most is left, are outliers; uniform ones crowd where examples do.
+//!
+//! Drawing strictly one pivot after the other reads the whole factor for each of them, and memory is too slow for that. So
+//! several are drawn together, whose columns are computed as a product of matrices, and each is accepted with the
+//! probability that is left of it when its turn comes: the same distribution (accelerated by rejection, ibid.).
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::low_rank::Draws;
 use super::triangle::{Rows, subtract_products};
 use super::{Columns, Kernel};
 use crate::memory::zeros;
 use crate::parallel::Pool;
 use crate::sparse::{SparseMatrix, SparseView, dot};
 
-/// Candidates of a round. Where there are no more vectors than that, each pivot is the best of all.
+/// Candidates that are drawn together.
 const CANDIDATES: usize = 64;
-
-/// A candidate of which less than this share of the best is left waits for the next round.
-const SHARE: f64 = 0.5;
 
 /// Vectors that one thread works on at a time.
 const PART: usize = 256;
@@ -33,60 +34,47 @@ struct Part {
     fresh: Vec<f64>,
     /// What is left of `k(x, x)` of each; minus infinity once it is a pivot.
     left: Vec<f64>,
-    /// The largest of these.
-    most: f64,
 }
 
-fn most(left: &[f64]) -> f64 {
-    // Numbers that are none are never the most.
-    left.iter().copied().fold(f64::NEG_INFINITY, |most, x| if x > most { x } else { most })
+/// What pivots are chosen among.
+pub(super) struct Choice<'c> {
+    pub(super) kernel: &'c Arc<dyn Kernel>,
+    pub(super) vectors: &'c SparseMatrix,
+    /// `k(x, x)` of each.
+    pub(super) diagonal: &'c [f64],
+    /// How often each occurs.
+    pub(super) counts: &'c [f64],
+    /// Vectors of which no more than this is left are not chosen.
+    pub(super) limit: f64,
 }
 
-/// At most k of the vectors of which more than `limit` is left when they are chosen, and what is left of all in the end.
-pub(super) fn pivots(
-    kernel: &Arc<dyn Kernel>,
-    vectors: &SparseMatrix,
-    diagonal: &[f64],
-    k: usize,
-    limit: f64,
-    pool: &Pool,
-) -> (Vec<usize>, Vec<f64>) {
+/// At most k of the vectors, and what is left of all in the end.
+pub(super) fn pivots(choice: &Choice<'_>, k: usize, random: &mut Draws, pool: &Pool) -> (Vec<usize>, Vec<f64>) {
+    let Choice { kernel, vectors, diagonal, limit, .. } = *choice;
     let part = |start: usize| {
         let range = start..vectors.rows().min(start + PART);
-        let left: Vec<f64> =
-            diagonal[range.clone()].iter().map(|&d| if d.is_finite() { d } else { f64::NEG_INFINITY }).collect();
-        let most = most(&left);
+        let left = diagonal[range.clone()].iter().map(|&d| if d.is_finite() { d } else { f64::NEG_INFINITY }).collect();
         let [factor, columns, fresh] = [k, CANDIDATES, CANDIDATES].map(|width| zeros(range.len() * width));
-        Part { range, factor, columns, fresh, left, most }
+        Part { range, factor, columns, fresh, left }
     };
     let mut parts: Vec<Part> = (0..vectors.rows()).step_by(PART).map(part).collect();
     let mut chosen = Vec::new();
     while chosen.len() < k {
-        let mut candidates = candidates(&parts, limit);
+        let candidates = candidates(&parts, choice, random);
         if candidates.is_empty() {
             break;
         }
+        let left = |parts: &[Part], candidate: usize| parts[candidate / PART].left[candidate % PART];
+        let at_first: Vec<f64> = candidates.iter().map(|&candidate| left(&parts, candidate)).collect();
         compute_columns(kernel, vectors, &mut parts, &candidates, (chosen.len(), k), pool);
         let (before, width) = (chosen.len(), candidates.len());
-        let mut columns: Vec<usize> = (0..width).collect();
-        while chosen.len() < k && !candidates.is_empty() {
-            let most_left = most(&parts.iter().map(|part| part.most).collect::<Vec<_>>());
-            let left = |candidate: usize| parts[candidate / PART].left[candidate % PART];
-            let mut best = 0;
-            for at in 1..candidates.len() {
-                let (ours, theirs) = (left(candidates[at]), left(candidates[best]));
-                // Ties go to the first vector.
-                if ours > theirs || ours == theirs && candidates[at] < candidates[best] {
-                    best = at;
-                }
+        for (column, (&pivot, at_first)) in candidates.iter().zip(at_first).enumerate() {
+            let value = left(&parts, pivot);
+            // The first is always accepted.
+            if chosen.len() < k && value > limit && random.unit() * at_first < value {
+                add_column(&mut parts, &Step { pivot, column, width, number: chosen.len() - before, value }, pool);
+                chosen.push(pivot);
             }
-            let value = left(candidates[best]);
-            if !(value > limit && value >= SHARE * most_left) {
-                break;
-            }
-            let (pivot, column) = (candidates.swap_remove(best), columns.swap_remove(best));
-            add_column(&mut parts, &Step { pivot, column, width, number: chosen.len() - before, value }, pool);
-            chosen.push(pivot);
         }
         let added = chosen.len() - before;
         keep_columns(&mut parts, before, added, k, pool);
@@ -95,17 +83,26 @@ pub(super) fn pivots(
     (chosen, left)
 }
 
-/// The vectors of which the most is left, more than `limit`.
-fn candidates(parts: &[Part], limit: f64) -> Vec<usize> {
+/// Vectors of which more than the limit is left, each once, in the order in which they were drawn.
+fn candidates(parts: &[Part], choice: &Choice<'_>, random: &mut Draws) -> Vec<usize> {
     let all = parts.iter().flat_map(|part| part.range.clone().zip(part.left.iter().copied()));
-    let mut found: Vec<(usize, f64)> = all.filter(|&(_, left)| left > limit).collect();
-    let order = |a: &(usize, f64), b: &(usize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-    if found.len() > CANDIDATES {
-        found.select_nth_unstable_by(CANDIDATES - 1, order);
-        found.truncate(CANDIDATES);
+    let mut sum = 0.0;
+    let sums: Vec<(f64, usize)> = all
+        .filter(|&(_, left)| left > choice.limit)
+        .map(|(vector, left)| {
+            sum += left * choice.counts[vector];
+            (sum, vector)
+        })
+        .collect();
+    let mut found = Vec::new();
+    for _ in 0..CANDIDATES.min(sums.len()) {
+        let point = random.unit() * sum;
+        let (_, vector) = sums[sums.partition_point(|e| e.0 <= point).min(sums.len() - 1)];
+        if !found.contains(&vector) {
+            found.push(vector);
+        }
     }
-    found.sort_unstable_by(order);
-    found.into_iter().map(|(vector, _)| vector).collect()
+    found
 }
 
 /// What is left of the columns of the candidates by the factor so far, which has this rank and room for k.
@@ -161,7 +158,6 @@ fn add_column(parts: &mut [Part], step: &Step, pool: &Pool) {
         if part.range.contains(&pivot) {
             part.left[pivot - part.range.start] = f64::NEG_INFINITY;
         }
-        part.most = most(&part.left);
         Ok(())
     };
     pool.each(parts, add).expect("computing does not fail");

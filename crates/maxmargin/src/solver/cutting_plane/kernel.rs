@@ -14,7 +14,7 @@ use crate::task::Task;
 const TRIES: usize = 1000;
 
 /// Training is over where a sample twice as large lowers P by no more than this share of the gap that was asked for.
-const CONFIRMED: f64 = 0.5;
+const CONFIRMED: f64 = 1.0;
 
 impl CuttingPlane {
     /// Sampled cuts in linear time, with `size` atoms a cut (Yu and Joachims 2008, Algorithm 3): as in the paper, or with
