@@ -127,6 +127,11 @@ impl Kernelised {
         })
     }
 
+    /// The seconds that it took to make them.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     /// What was made of the vectors, for the summary.
     pub(crate) fn in_words(&self) -> String {
         match &self.between {

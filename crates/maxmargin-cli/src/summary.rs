@@ -44,6 +44,9 @@ pub(crate) struct Summary<'t> {
     cache_hits: u64,
     working_set: usize,
     seconds_reading: f64,
+    /// To make atoms, or coordinates of low rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_kernel: Option<f64>,
     /// Along a path these are sums.
     seconds_training: f64,
     seconds_oracle: f64,
@@ -274,7 +277,8 @@ impl<'m> Described<'m> {
 }
 
 impl<'t> Summary<'t> {
-    pub(crate) fn new(model: &Described<'_>, trained: &'t Trained, seconds_reading: f64) -> Self {
+    /// `seconds`: of reading, and of what a kernel made of the vectors before training.
+    pub(crate) fn new(model: &Described<'_>, trained: &'t Trained, seconds: (f64, f64)) -> Self {
         let (step, steps) = (&trained.kept.step, &trained.steps);
         let best = steps.iter().filter_map(|step| step.heldout).map(|heldout| heldout.best).reduce(f64::min);
         Self {
@@ -295,7 +299,8 @@ impl<'t> Summary<'t> {
             oracle_calls: step.oracle_calls,
             cache_hits: step.cache_hits,
             working_set: step.working_set,
-            seconds_reading,
+            seconds_reading: seconds.0,
+            seconds_kernel: model.expansion.map(|_| seconds.1),
             seconds_training: steps.iter().map(|step| step.seconds_training).sum(),
             seconds_oracle: steps.iter().map(|step| step.seconds_oracle).sum(),
             seconds_qp: steps.iter().map(|step| step.seconds_qp).sum(),

@@ -88,6 +88,7 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
         pool: Pool::new(args.solver.threads.unwrap_or(0))?,
         began: Instant::now(),
         display: reading(args),
+        seconds_kernel: 0.0,
     };
     match args.task {
         options::Task::Binary | options::Task::Multiclass => classes(session),
@@ -104,6 +105,8 @@ pub(crate) struct Session<'a> {
     pub(crate) pool: Pool,
     began: Instant,
     pub(crate) display: Display,
+    /// Seconds that it took to make coordinates or atoms for a kernel.
+    pub(crate) seconds_kernel: f64,
 }
 
 /// What training came to.
@@ -153,7 +156,7 @@ impl Session<'_> {
         let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w)));
         let checksums = checksums.iter().copied().chain(start_checksum);
         self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
-        let seconds_reading = self.began.elapsed().as_secs_f64();
+        let seconds_reading = self.began.elapsed().as_secs_f64() - self.seconds_kernel;
         if let Some(log) = &mut self.log {
             let goes_on = args.checkpoint.resume && args.checkpoint.checkpoint.as_deref().is_some_and(Path::exists);
             log.begin(goes_on)?;
@@ -187,7 +190,8 @@ impl Session<'_> {
         if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
             saver.remove();
         }
-        Summary::new(model, trained, outcome.seconds_reading).print(model, trained, args)
+        let seconds = (outcome.seconds_reading, self.seconds_kernel);
+        Summary::new(model, trained, seconds).print(model, trained, args)
     }
 }
 
@@ -209,6 +213,7 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     let slots = if args.task == options::Task::Binary { 1 } else { data.classes.words.len() };
     let heldout_matrix = heldout.as_ref().map(|h| &h.matrix);
     let mut kernel = kernelise(args, &data.examples.matrix, heldout_matrix, slots, &session.pool)?;
+    session.seconds_kernel = kernel.as_ref().map_or(0.0, Kernelised::seconds);
     if let Some(kernel) = &mut kernel {
         data.examples.matrix = std::mem::take(&mut kernel.train);
         if let Some((heldout, rows)) = heldout.as_mut().zip(kernel.heldout.take()) {

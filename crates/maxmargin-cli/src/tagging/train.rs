@@ -32,6 +32,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     }
     let (slots, tokens) = (vocabulary.tags.len(), heldout.as_ref().map(|heldout| &heldout.tokens));
     let mut kernel = kernelise(args, &data.tokens, tokens, slots, &session.pool)?;
+    session.seconds_kernel = kernel.as_ref().map_or(0.0, Kernelised::seconds);
     if let Some(kernel) = &mut kernel {
         data.tokens = std::mem::take(&mut kernel.train);
         if let Some((heldout, tokens)) = heldout.as_mut().zip(kernel.heldout.take()) {
