@@ -104,9 +104,8 @@ impl Choice {
         match self {
             Self::HardNSlack => "n-slack",
             Self::DualCoordinate => "dual-coordinate",
-            Self::OneSlack => "one-slack",
+            Self::OneSlack | Self::KernelOneSlack => "one-slack",
             Self::Bcfw => "bcfw",
-            Self::KernelOneSlack => "one-slack",
             Self::SampledLinear => "sampled-linear",
         }
     }
