@@ -33,6 +33,7 @@ pub use columns::Columns;
 pub use expansion::Expansion;
 pub use gram::{Entry, Gram};
 pub use low_rank::{Basis, LowRank};
+pub(crate) use metric::AtomsOf;
 pub use metric::Metric;
 pub use specification::{Gamma, Specification};
 

@@ -246,12 +246,27 @@ impl Settings {
         {
             return Err(Error::setting("relative-gap", format!("must be below 1, not {r}: w = 0 has a gap of 1")));
         }
+        if let Some(metric) = problem.metric() {
+            let gram = metric.gram();
+            let mut values = (0..gram.len() as u32).map(|a| gram.diagonal(a));
+            if let Some(value) = values.find(|value| value.is_nan() || value.abs() > LARGEST_VALUE) {
+                let rule = format!(
+                    "k(x, x) is {value:e} for some x; at most {LARGEST_VALUE:e} can be handled: take a smaller gamma or \
+                     degree, or scale the data"
+                );
+                return Err(Error::setting("kernel", rule));
+            }
+        }
         if let Some(w) = &self.warm_start {
             if w.len() != problem.dimension() {
                 let rule = format!("has {} weights, this problem has {}", w.len(), problem.dimension());
                 return Err(Error::setting("warm-start", rule));
             }
-            if !w.as_slice().iter().all(|w| w.is_finite()) {
+            if w.has_coefficients() != problem.metric().is_some() {
+                let rule = "has to have coefficients beside its scores where there is a kernel, and only there";
+                return Err(Error::setting("warm-start", rule));
+            }
+            if !w.as_slice().iter().chain(w.coefficients()).all(|w| w.is_finite()) {
                 return Err(Error::setting("warm-start", "has weights that are not finite"));
             }
             if self.resume.is_some() {
@@ -269,6 +284,9 @@ impl Settings {
         })
     }
 }
+
+/// Kernel values up to here, as those of f32 vectors are, have sums and products that do not overflow.
+const LARGEST_VALUE: f64 = 1e80;
 
 /// For solvers that step along single examples' features, which a kernel does not write down.
 fn refuse_kernel<T: Task>(name: &str, problem: &Problem<'_, T>) -> Result<()> {

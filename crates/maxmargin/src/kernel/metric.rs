@@ -1,14 +1,31 @@
 //! The inner product of weight vectors where a kernel acts in a block.
 
 use super::gram::{Entry, Gram};
-use crate::features::Block;
+use crate::features::{Block, Sink};
 use crate::parallel::Pool;
+use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 /// The coefficients that are not zero, with their coordinates.
 fn entries(coefficients: &[f64]) -> Vec<(u64, f64)> {
     let nonzeros = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
     nonzeros.map(|(at, &c)| (at as u64, c)).collect()
+}
+
+/// Takes the atoms of what a task emits.
+pub(crate) struct AtomsOf<'s> {
+    /// The block in which the kernel acts.
+    pub(crate) block: Block,
+    /// Where they go.
+    pub(crate) atoms: &'s mut Vec<u32>,
+}
+
+impl Sink for AtomsOf<'_> {
+    fn part(&mut self, block: Block, _slot: u32, phi: SparseView<'_>, _scale: f64) {
+        if block == self.block {
+            self.atoms.extend(phi.indices());
+        }
+    }
 }
 
 /// A kernel in one block of w, whose inputs are one-hot vectors of atoms. In the other blocks inner products are as usual.

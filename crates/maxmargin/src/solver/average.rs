@@ -49,6 +49,11 @@ impl Average {
         self.offset.len() == d && self.offset.iter().chain([&self.mass, &self.total]).all(|&x| is_sound(x))
     }
 
+    /// No point yet?
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0.0
+    }
+
     /// Where the parts of a step of v go.
     pub(super) fn step<'a>(&'a mut self, v: &'a mut Weights) -> Step<'a> {
         Step { v: v.as_mut_slice(), offset: &mut self.offset, mass: self.mass }
@@ -62,7 +67,7 @@ impl Average {
 
     /// The mean so far; v itself before any point was counted.
     pub(super) fn mean(&self, v: &Weights) -> Weights {
-        if self.total == 0.0 {
+        if self.is_empty() {
             return v.clone();
         }
         let share = 1.0 / self.total;

@@ -241,6 +241,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             made += self.batch.len();
             let (w, lanes, batch) = (&mut self.dual.blocks.w, &mut self.lanes, &self.batch);
             course.in_oracle(|| lanes.ask(w, 1.0, batch))?;
+            let violated = self.lanes.answers().iter().filter(|answer| answer.h > 0.0).map(|answer| answer.i);
+            self.dual.blocks.prepare(violated)?;
             for answer in self.lanes.answers() {
                 let found = (answer.h > 0.0).then_some((&answer.y, worth));
                 let visit = self.dual.visit(answer.i, found)?;

@@ -12,6 +12,7 @@
 use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
+use crate::kernel::AtomsOf;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
 use crate::task::Task;
@@ -222,6 +223,20 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         let (problem, mut sink) = (self.problem, Prefetch { w: self.w.as_slice() });
         let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
         self.own[i].held.iter().try_for_each(|held| task.difference(x, truth, &held.y, &mut sink))
+    }
+
+    /// With a kernel: makes the rows ready that steps on these examples add to w, many together.
+    pub(super) fn prepare(&self, examples: impl Iterator<Item = usize>) -> Result<()> {
+        let Some(metric) = self.problem.metric() else { return Ok(()) };
+        let mut atoms = Vec::new();
+        for i in examples {
+            let mut sink = AtomsOf { block: metric.block(), atoms: &mut atoms };
+            self.problem.task().features(self.problem.input(i), self.problem.truth(i), &mut sink)?;
+        }
+        atoms.sort_unstable();
+        atoms.dedup();
+        metric.gram().prepare(&atoms, self.pool);
+        Ok(())
     }
 
     /// Takes in an output with weight 0.

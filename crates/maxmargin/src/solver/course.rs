@@ -13,6 +13,7 @@ use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solutio
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
+use crate::qp::LARGEST;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -59,6 +60,15 @@ pub(super) struct SoFar {
     verified: bool,
     /// Minus infinity: the solver has no bound.
     pub(super) dual: f64,
+    /// What the dual value is.
+    worth: Worth,
+}
+
+/// A dual value may be a lower bound of P, or an estimate of its minimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Worth {
+    Bound,
+    Estimate,
 }
 
 impl SoFar {
@@ -79,6 +89,7 @@ impl SoFar {
             verified: false,
             // w = 0 and no slack is below everything.
             dual: 0.0,
+            worth: Worth::Bound,
         }
     }
 
@@ -88,7 +99,9 @@ impl SoFar {
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
-        check(self.primal >= 0.0 && self.dual < f64::INFINITY, "primal and dual")?;
+        // P is negative at times where a kernel has no feature map.
+        let least = if like.has_coefficients() { -LARGEST } else { 0.0 };
+        check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
         check_point(&self.best, like)
     }
 }
@@ -107,9 +120,8 @@ pub(super) struct Course<'o> {
     c: f64,
     hard: bool,
     examples: usize,
-    exact_oracle: bool,
-    /// Is the dual value an estimate, not a bound?
-    is_estimated: bool,
+    /// Does the oracle find the maximum, and has the kernel a feature map? Otherwise there is no bound.
+    can_prove: bool,
     max_passes: Option<f64>,
     kept: Result<Option<State>>,
     pub(super) so_far: SoFar,
@@ -142,9 +154,7 @@ impl<'o> Course<'o> {
             c: problem.formulation().c,
             hard: problem.formulation().penalty == Penalty::Hard,
             examples: problem.len(),
-            // Without a feature map there is no |w|, and no dual.
-            exact_oracle: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
-            is_estimated: false,
+            can_prove: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             max_passes: settings.max_passes,
             kept: Ok(None),
             so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| problem.zero())),
@@ -161,20 +171,19 @@ impl<'o> Course<'o> {
 
     /// The course of a solver whose dual value is an estimate, no bound.
     pub(super) fn with_estimate(mut self) -> Self {
-        self.is_estimated = true;
+        self.so_far.worth = Worth::Estimate;
         self
     }
 
     /// Takes note of an estimate of the minimum, in the place of the last.
     pub(super) fn estimate(&mut self, value: f64) {
-        self.is_estimated = true;
-        self.so_far.dual = value;
+        (self.so_far.worth, self.so_far.dual) = (Worth::Estimate, value);
     }
 
     /// From now on the dual value is a bound; what is known of it so far is that it is not negative.
     pub(super) fn begin_bound(&mut self) {
-        if std::mem::take(&mut self.is_estimated) {
-            self.so_far.dual = 0.0;
+        if self.so_far.worth == Worth::Estimate {
+            (self.so_far.worth, self.so_far.dual) = (Worth::Bound, 0.0);
         }
     }
 
@@ -386,11 +395,14 @@ impl<'o> Course<'o> {
     pub(super) fn finish(mut self, status: Status) -> Result<Solution> {
         // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
         // that somebody else wrote may bring.
+        let is_above = self.so_far.dual > self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c;
+        // Or a kernel whose matrix has no feature map once it is rounded: then there is none.
+        if is_above && self.so_far.best.has_coefficients() {
+            self.so_far.worth = Worth::Estimate;
+        }
+        let is_bound = self.can_prove && self.so_far.worth == Worth::Bound;
         debug_assert!(
-            !self.exact_oracle
-                || self.is_estimated
-                || self.settings.resume.is_some()
-                || self.so_far.dual <= self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c,
+            !is_bound || self.settings.resume.is_some() || !is_above,
             "the bound {} is above P = {}",
             self.so_far.dual,
             self.so_far.primal
@@ -401,7 +413,7 @@ impl<'o> Course<'o> {
             status,
             certificate: match self.so_far.dual {
                 f64::NEG_INFINITY => Certificate::None,
-                _ if self.exact_oracle && !self.is_estimated => Certificate::Exact,
+                _ if is_bound => Certificate::Exact,
                 _ => Certificate::Estimate,
             },
             target: self.target(),

@@ -208,6 +208,8 @@ impl<T: Task> Run<'_, '_, T> {
             *next = asked.end;
             let answers = course.in_oracle(|| ask(problem, pool, dual, asked.clone(), worth))?;
             course.so_far.oracle_calls += asked.len() as u64;
+            let violated = asked.clone().zip(&answers).filter(|(_, answer)| answer.y.is_some()).map(|(i, _)| i);
+            dual.blocks.prepare(violated)?;
             for (i, answer) in asked.zip(answers) {
                 *estimate += dual.blocks.gap_at(i, answer.h)?;
                 let Some(y) = answer.y else { continue };

@@ -17,8 +17,8 @@ use super::random::Random;
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
-use crate::features::{Block, Collect, Sink};
-use crate::kernel::{Columns, Metric};
+use crate::features::Collect;
+use crate::kernel::{AtomsOf, Columns, Metric};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::qp::{Cut, Qp};
@@ -79,7 +79,7 @@ impl Solver for SampledConstant {
         let pool = Pool::new(settings.threads)?;
         let mut run = Run::new(self, problem, metric, &pool, settings.seed);
         if let Some(saved) = course.resume(problem, &pool)? {
-            run.restore(saved)?;
+            run.restore(saved, &mut course)?;
         }
         let status = run.rounds(&mut course)?;
         let (w, estimate) = run.finish()?;
@@ -110,20 +110,6 @@ struct Plane {
     columns: Columns,
     /// Of the atoms, in all slots.
     coefficients: Vec<f64>,
-}
-
-/// The atoms of what a task emits.
-struct AtomsOf<'s> {
-    block: Block,
-    atoms: &'s mut Vec<u32>,
-}
-
-impl Sink for AtomsOf<'_> {
-    fn part(&mut self, block: Block, _slot: u32, phi: SparseView<'_>, _scale: f64) {
-        if block == self.block {
-            self.atoms.extend(phi.indices());
-        }
-    }
 }
 
 /// Where a run stands between two rounds, beside its cuts.
@@ -162,7 +148,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Self { solver, problem, metric, pool, qp, planes: Vec::new(), position, scores: Weights::zeros(d) }
     }
 
-    fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
+    fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         let d = self.problem.dimension();
         self.qp = saved.reader.take()?;
         check(self.qp.dimension() == d && self.qp.caps().len() == 1, "the dual")?;
@@ -177,9 +163,15 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.position = saved.reader.take()?;
         if saved.growth.is_some() {
             (self.position.tightening, self.position.quiet) = (Tightening::default(), 0);
+            self.qp.set_caps(vec![self.problem.formulation().c]);
+            // P is not known until the end; that of w = 0 says nothing of what was saved.
+            course.so_far.primal = f64::INFINITY;
+            course.estimate(self.qp.value());
+            let tolerance = 0.1 * course.target();
+            let _ = course.in_qp(|| self.qp.solve(tolerance));
+            course.estimate(self.qp.value());
         }
-        self.qp.set_caps(vec![self.problem.formulation().c]);
-        Ok(())
+        check(self.qp.caps() == [self.problem.formulation().c], "the caps")
     }
 
     fn plane(&self, vector: Vec<(u64, f64)>) -> Plane {

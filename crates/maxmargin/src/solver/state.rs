@@ -22,7 +22,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -272,6 +272,12 @@ fn fingerprint<T: Task>(problem: &Problem<'_, T>) -> u64 {
         sum.add(problem.task().max_loss(problem.truth(i)).to_bits());
         // An output that the task cannot describe fails soon enough; here it is left out.
         drop(problem.task().features(problem.input(i), problem.truth(i), &mut sum));
+    }
+    // Inputs are the numbers of atoms then, which say nothing of the vectors.
+    if let Some(metric) = problem.metric() {
+        format!("{:?}", metric.gram().kernel()).bytes().for_each(|byte| sum.add(byte.into()));
+        let atoms = metric.gram().atoms();
+        (0..atoms.rows()).for_each(|a| sum.part(metric.block(), 0, atoms.row(a), 1.0));
     }
     sum.0
 }

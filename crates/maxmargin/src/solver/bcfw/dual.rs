@@ -58,7 +58,8 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         let d = if self.problem.metric().is_some() { 0 } else { self.problem.dimension() };
         check(self.average.is_of(d), "the mean")?;
         (self.points, self.pass) = reader.take()?;
-        check(is_sound(self.points), "the mean")
+        // Without points there is no mean, and with a kernel there are none.
+        check(is_sound(self.points) && (d > 0 || self.average.is_empty()), "the mean")
     }
 
     /// C has grown by this factor (or shrunk).

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::Metric;
 use crate::parallel::Pool;
 use crate::solver::random::Random;
+use crate::solver::state::is_sound;
 
 /// How atoms are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -77,7 +78,9 @@ impl Drawn {
         let atoms = metric.gram().len();
         let order_fits = self.order.len() <= atoms && self.order.iter().all(|&atom| (atom as usize) < atoms);
         let sums_fit = self.lhs.len() == d && self.image.len() == d && self.is_taken.len() == atoms;
-        sums_fit && order_fits && self.taken <= atoms && self.lhs.iter().chain(&self.image).all(|x| x.is_finite())
+        let history_fits = self.history.iter().all(|e| e.1 <= atoms);
+        let numbers_fit = self.lhs.iter().chain(&self.image).all(|&x| is_sound(x)) && is_sound(self.scale);
+        sums_fit && order_fits && history_fits && numbers_fit && self.taken <= atoms && self.scale >= 1.0
     }
 
     /// Is the sample everything?
@@ -105,9 +108,9 @@ impl Drawn {
         self.history.iter().find(|e| e.1 == self.is_taken.len()).map(|e| e.0)
     }
 
-    /// The same before the first from at least half of the sample of now.
-    pub(super) fn half_since(&self) -> u64 {
-        self.history.iter().find(|e| 2 * e.1 >= self.taken).map_or(0, |e| e.0)
+    /// Number of whole cuts.
+    pub(super) fn whole_cuts(&self) -> usize {
+        self.history.iter().rev().take_while(|e| e.1 == self.is_taken.len()).count()
     }
 
     /// Draws `more` atoms.
@@ -140,7 +143,9 @@ impl Drawn {
         metric.add_image(&change, &mut self.image, pool);
         let before = self.scale;
         self.scale = if self.is_whole() || own == 0.0 { 1.0 } else { all / own };
-        change.iter_mut().for_each(|e| e.1 *= self.scale);
+        for e in &mut change {
+            e.1 *= self.scale;
+        }
         Step { scale: self.scale / before, change }
     }
 

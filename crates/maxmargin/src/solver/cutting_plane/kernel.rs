@@ -16,6 +16,12 @@ const TRIES: usize = 1000;
 /// Training is over where a sample twice as large lowers P by no more than this share of the gap that was asked for.
 const CONFIRMED: f64 = 1.0;
 
+/// When the sample is everything, after so many cuts those from less are forgotten.
+const GRACE: usize = 20;
+
+/// A sample of fewer atoms is enlarged whatever P does: one that tells nothing does not lower P when it is doubled, either.
+const FEW: usize = 1000;
+
 impl CuttingPlane {
     /// Sampled cuts in linear time, with `size` atoms a cut (Yu and Joachims 2008, Algorithm 3): as in the paper, or with
     /// what makes it faster, the line search and a sample that grows.
@@ -53,6 +59,7 @@ impl<T: Task> Run<'_, '_, T> {
             self.master.qp.push(g, cut, self.pool);
             return Ok(());
         }
+        let penalty = self.problem.formulation().penalty;
         let Master { qp, drawn, center, .. } = &mut self.master;
         let drawn = &mut drawn[g];
         if let Some(Sampling { size, .. }) = self.solver.sampling {
@@ -61,6 +68,10 @@ impl<T: Task> Run<'_, '_, T> {
         let step = drawn.follow(&self.lhs, metric, self.pool);
         let (lhs, image) = drawn.cut(metric);
         drawn.note(qp.pushed());
+        if drawn.whole_cuts() == GRACE {
+            // What samples have said may be false, and hold P above its minimum for ever.
+            drawn.whole_since().into_iter().for_each(|cuts| qp.forget(cuts));
+        }
         let mut rhs = rhs;
         if !drawn.is_whole() {
             // Where it is taken, the cut touches P all the same.
@@ -71,7 +82,10 @@ impl<T: Task> Run<'_, '_, T> {
         let cut = Cut::from_dense(&lhs, rhs, 0.0, -1.0).with_image(image);
         // Only the kernel's block is scaled.
         let is_near = step.scale == 1.0 || metric.block().len() as usize == lhs.len();
-        if is_near && self.groups.len() == 1 && !qp.is_empty() && qp.newest() == drawn.last_pushed() {
+        if penalty == Penalty::Hard {
+            // Opposite cuts must cancel to the last digits to be told as a contradiction: nothing is carried along.
+            qp.push(g, cut.with_image(metric.image(&lhs, self.pool)), self.pool);
+        } else if is_near && self.groups.len() == 1 && !qp.is_empty() && qp.newest() == drawn.last_pushed() {
             qp.push_near(g, cut, step.scale, &step.change);
         } else {
             qp.push(g, cut, self.pool);
@@ -102,21 +116,26 @@ impl<T: Task> Run<'_, '_, T> {
     }
 
     /// Where training seems to be over: the chances of the draw may have made the QP's value too high. The sample is
-    /// doubled and cuts from less than half of it are forgotten, until P does not fall by that any more. When the sample
-    /// is everything, only whole cuts are left, and their value is a proof.
+    /// doubled and training begins anew where it is, without the cuts so far, until P does not fall by that any more. When
+    /// the sample is everything, only whole cuts are left, and their value is a proof.
     pub(super) fn confirm(&mut self, course: &mut Course<'_>) {
         let is_growing = self.solver.sampling.is_some_and(|sampling| sampling.scheme == Scheme::Growing);
-        if !is_growing || self.cuts_are_whole() {
+        if !is_growing {
+            return;
+        }
+        if self.cuts_are_whole() {
+            // Those from samples may just have been dropped.
+            self.bound(course);
             return;
         }
         let (target, primal) = (course.target(), course.so_far.primal);
         let Master { qp, drawn, confirmed, .. } = &mut self.master;
         let drawn = &mut drawn[0];
-        if !drawn.is_whole() && *confirmed - primal <= CONFIRMED * target {
+        if !drawn.is_whole() && drawn.len() >= FEW && *confirmed - primal <= CONFIRMED * target {
             return;
         }
         *confirmed = primal;
-        qp.forget(drawn.whole_since().unwrap_or_else(|| drawn.half_since()));
+        qp.forget(drawn.whole_since().unwrap_or(u64::MAX));
         drawn.draw(drawn.len());
         course.estimate(0.0);
     }
