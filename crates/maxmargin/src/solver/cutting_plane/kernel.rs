@@ -135,7 +135,8 @@ impl<T: Task> Run<'_, '_, T> {
             return;
         }
         *confirmed = primal;
-        qp.forget(drawn.whole_since().unwrap_or_else(|| drawn.half_since()));
+        // Where the examples need no slack there is no new cut, not even a whole one: none of the old ones stays then.
+        qp.forget(if drawn.is_whole() { drawn.whole_since().unwrap_or(u64::MAX) } else { drawn.half_since() });
         drawn.draw(drawn.len());
         course.estimate(0.0);
     }
