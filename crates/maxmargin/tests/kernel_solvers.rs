@@ -299,6 +299,24 @@ fn certificates() {
     }
 }
 
+/// Few examples that need no slack at the end: cuts from samples are forgotten though no new ones come.
+#[test]
+fn samples_of_few() {
+    for seed in 0..300 {
+        let mut draw = Draw(seed);
+        let (n, d) = (2 + draw.below(4), 1 + draw.below(3) as u32);
+        let (x, y) = (draw.quarters(n, d), draw.labels(n, 2));
+        for c in [2.0, 50.0] {
+            let f = formulation(c, Rescaling::Slack, Penalty::Linear);
+            Kernelled::new(LINEAR, &x).classes(&Costs::zero_one(2), &y, None, f, |problem| {
+                let report = growing(1).solve(problem, &to_gap(1e-4), &mut patience()).report;
+                let ends = (report.status, report.certificate);
+                assert_eq!(ends, (Status::Converged, Certificate::Exact), "{seed}: {report:?}");
+            });
+        }
+    }
+}
+
 /// Stopped before its sample is everything, a growing sample has proven nothing.
 #[test]
 fn a_sample_is_no_proof() {
