@@ -20,7 +20,7 @@ ADULT_LINES, ADULT_GAMMA = 22_697, 0.025
 SEEDS = (1, 2, 3)
 LINEAR, CONSTANT, EXACT = "sampled-linear", "sampled-constant", "one-slack"
 UNIFORM = "sampled-linear, uniform as in YJ08"
-LIMIT = ["--max-seconds", 120]
+LIMIT = ["--max-seconds", 60]
 # Options and seeds.
 ADULT = {
     LINEAR: (["--solver", LINEAR, "--sample-size", 400], SEEDS),
