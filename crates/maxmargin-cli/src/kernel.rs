@@ -18,6 +18,9 @@ use crate::train::Args;
 /// MB of kernel values that are kept, where nobody says.
 const CACHE: usize = 1000;
 
+/// Numbers for each atom and slot: points, sums and a hundred cuts or two.
+const COPIES: f64 = 200.0;
+
 /// What stands between the vectors and the task.
 enum Between {
     /// The task sees one-hot vectors of atoms, and the solver their kernel values.
@@ -67,8 +70,6 @@ pub(crate) fn kernelise(
     let (mut train, heldout) = (atoms.one_hot(train), heldout.map(|rows| atoms.one_hot(rows)));
     let vectors = atoms.into_vectors();
     train.set_columns(vectors.rows() as u32);
-    /// Points, sums and a hundred cuts or two.
-    const COPIES: f64 = 200.0;
     need(args, vectors.rows() as f64 * slots as f64 * 8.0 * COPIES, "take fewer examples, or --low-rank")?;
     let cache = options.kernel_cache.unwrap_or(CACHE).saturating_mul(1 << 20);
     let gram = Gram::new(Arc::new(kernel), vectors, cache);

@@ -222,7 +222,9 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     } else if let Some(bias) = bias {
         let with_constant = |matrix: &mut SparseMatrix| *matrix = matrix.with_constant(bias);
         with_constant(&mut data.examples.matrix);
-        heldout.iter_mut().for_each(|heldout| with_constant(&mut heldout.matrix));
+        if let Some(heldout) = &mut heldout {
+            with_constant(&mut heldout.matrix);
+        }
     }
     let mut checksums = vec![
         ("the training file", data.examples.checksum),
