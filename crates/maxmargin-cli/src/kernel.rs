@@ -12,7 +12,7 @@ use maxmargin::weights::Weights;
 use crate::failure::{Failure, Result};
 use crate::memory;
 use crate::options::{BasisName, SolverName};
-use crate::text::{bytes, count, duration};
+use crate::text::{bytes, count, counted, duration};
 use crate::train::Args;
 
 /// MB of kernel values that are kept, where nobody says.
@@ -35,6 +35,8 @@ pub(crate) struct Kernelised {
     between: Between,
     /// Examples' vectors, and the seconds that it took to make them.
     rows: usize,
+    /// Atoms that training sees; those of held-out examples come after them.
+    trained: usize,
     seconds: f64,
     pub(crate) train: SparseMatrix,
     pub(crate) heldout: Option<SparseMatrix>,
@@ -58,23 +60,51 @@ pub(crate) fn kernelise(
     let kernel = specification.on(train, constant)?;
     check_values(&kernel, train, args)?;
     if let Some(k) = options.low_rank {
+        check_bias(&kernel, train)?;
         let basis = if options.basis == Some(BasisName::Random) { Basis::Random } else { Basis::Pivoted };
         // The factor, and coordinates with their places.
         need(args, (train.rows() * k.min(train.rows())) as f64 * 16.0, "take a smaller --low-rank")?;
         let rank = LowRank::new(Arc::new(kernel), train, k, basis, args.solver.seed.unwrap_or(0), pool)?;
         let (train, heldout) = (rank.map(train, pool), heldout.map(|rows| rank.map(rows, pool)));
         let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
-        return Ok(Some(Kernelised { kernel, between: Between::LowRank(rank), rows, seconds, train, heldout }));
+        let trained = rank.len();
+        return Ok(Some(Kernelised {
+            kernel,
+            between: Between::LowRank(rank),
+            rows,
+            trained,
+            seconds,
+            train,
+            heldout,
+        }));
     }
     let mut atoms = Atoms::default();
-    let (mut train, heldout) = (atoms.one_hot(train), heldout.map(|rows| atoms.one_hot(rows)));
+    let mut train = atoms.one_hot(train);
+    let trained = atoms.vectors().rows();
+    let heldout = heldout.map(|rows| atoms.one_hot(rows));
     let vectors = atoms.into_vectors();
     train.set_columns(vectors.rows() as u32);
     need(args, vectors.rows() as f64 * slots as f64 * 8.0 * COPIES, "take fewer examples, or --low-rank")?;
     let cache = options.kernel_cache.unwrap_or(CACHE).saturating_mul(1 << 20);
     let gram = Gram::new(Arc::new(kernel), vectors, cache);
     let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
-    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), rows, seconds, train, heldout }))
+    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), rows, trained, seconds, train, heldout }))
+}
+
+/// A basis is found by how much of the kernel it leaves: beside a huge constant that is nothing.
+fn check_bias(kernel: &Standard, rows: &SparseMatrix) -> Result<()> {
+    const MOST: f64 = 100.0;
+    let own = Standard { constant: 0.0, ..*kernel };
+    let norms = (0..rows.rows()).map(|i| rows.row(i).norm2());
+    let mean = norms.map(|norm2| own.of(norm2, norm2, norm2).abs()).sum::<f64>() / rows.rows().max(1) as f64;
+    if kernel.constant <= MOST * mean {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--bias: its square, {}, drowns the kernel's values, {mean:.3} in the mean, of which --low-rank would see nothing; \
+         take a smaller one",
+        kernel.constant
+    )))
 }
 
 /// Huge numbers to a high power are infinite.
@@ -110,7 +140,7 @@ impl Kernelised {
     /// The kernel for the solver, in this block of the task.
     pub(crate) fn metric(&self, block: Block) -> Option<Metric<'_>> {
         match &self.between {
-            Between::Gram(gram) => Some(Metric::new(gram, block)),
+            Between::Gram(gram) => Some(Metric::new(gram, block).trained_on(self.trained)),
             Between::LowRank(_) => None,
         }
     }
@@ -138,12 +168,13 @@ impl Kernelised {
         match &self.between {
             Between::Gram(gram) => format!(
                 "{} distinct ones, {:.1} million kernel values computed",
-                count(gram.len() as u64),
+                count(self.trained as u64),
                 1e-6 * gram.evaluations() as f64
             ),
             Between::LowRank(rank) => format!(
-                "{} coordinates of low rank ({}, made in {}), which leave out {:.2} % of the kernel",
-                count(rank.len() as u64),
+                "{} of low rank ({}, made in {}), which leave out {:.2} % of the kernel; objective and certificate are \
+                 those of the linear problem in them",
+                counted(rank.len() as u64, "coordinate"),
                 bytes(8.0 * (self.rows * rank.len()) as f64),
                 duration(self.seconds),
                 100.0 * rank.residual()

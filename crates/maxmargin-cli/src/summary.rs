@@ -254,6 +254,22 @@ impl<'m> Described<'m> {
         ]
     }
 
+    /// Why a dual value is no bound.
+    fn why_estimate(&self) -> &'static str {
+        /// Beyond so many examples sampled-constant looks at as many for its objective.
+        const LOOKED_AT: u64 = 10_000;
+        let training = self.training;
+        match self.expansion {
+            Some(expansion) if !expansion.kernel().is_definite() => "this kernel is no inner product",
+            _ if training.solver == "sampled-constant" && training.examples > LOOKED_AT => {
+                "cuts are sampled, objective and train loss those of 10,000 examples"
+            }
+            _ if training.solver.starts_with("sampled") => "cuts are sampled",
+            Some(_) => "the kernel's values are lost in rounding",
+            None => "the oracle is approximate",
+        }
+    }
+
     /// The certificate in words.
     fn certificate(&self) -> String {
         let training = self.training;
@@ -264,13 +280,7 @@ impl<'m> Described<'m> {
         let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
         match training.certificate {
             Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
-            Certificate::Estimate if training.solver == "sampled-constant" => {
-                "estimate: objective and train loss are of a sample, and cuts are sampled".to_owned()
-            }
-            Certificate::Estimate if training.solver.starts_with("sampled") => {
-                format!("estimate: cuts are sampled ({gap})")
-            }
-            Certificate::Estimate => format!("estimate: the oracle is approximate ({gap})"),
+            Certificate::Estimate => format!("estimate: {} ({gap})", self.why_estimate()),
             Certificate::None => "none: this solver knows no lower bound".to_owned(),
         }
     }

@@ -294,8 +294,8 @@ fn refuse_kernel<T: Task>(name: &str, problem: &Problem<'_, T>) -> Result<()> {
         return Ok(());
     }
     let rule = format!(
-        "{name} works with a kernel only through a low rank (--low-rank); without it take one-slack, n-slack, bcfw or \
-         sampled-linear"
+        "{name} works with a kernel only through a low rank (--low-rank); without it take one-slack, n-slack, bcfw, \
+         sampled-linear or sampled-constant"
     );
     Err(Error::setting("solver", rule))
 }

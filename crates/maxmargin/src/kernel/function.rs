@@ -120,6 +120,9 @@ impl Standard {
     /// most about 1e-5 for rbf, where distances are small differences of large numbers, and 1e-6 of `sqrt(k(a, a) k(b, b))`
     /// otherwise. A kernel that is not definite has no such scale, and double precision.
     pub(super) fn is_fine_in_single(&self, extent: &Extent) -> bool {
+        /// Where values differ from each other by less than this, rounding would be too much of the differences, by which
+        /// one learns.
+        const CONTRAST: f64 = 0.01;
         /// Numbers that may be multiplied with each other, and the products still be single.
         const TAME: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
         let Extent { nonzeros, largest, smallest } = *extent;
@@ -128,12 +131,16 @@ impl Standard {
         let are_norms_tame = largest == 0.0 || (TAME.contains(&largest) && TAME.contains(&smallest));
         let (is_fine, scale) = match self.shape {
             Shape::Linear => (error <= 1e-6, largest),
-            Shape::Rbf { gamma } => (gamma <= *TAME.end() && 4.0 * error * gamma * largest <= 1e-5, 1.0),
+            Shape::Rbf { gamma } => {
+                let exponents = gamma * largest;
+                (gamma <= *TAME.end() && exponents >= CONTRAST && 4.0 * error * exponents <= 1e-5, 1.0)
+            }
             Shape::Poly { degree, gamma, coef0 } => {
                 let value = |norm2: f64| (gamma * norm2 + coef0).powi(degree as i32);
                 let (top, bottom) = (value(largest), value(smallest.min(largest)));
                 let is_tame = TAME.contains(&gamma) && TAME.contains(&top) && TAME.contains(&bottom);
-                (coef0 >= 0.0 && is_tame && f64::from(degree) * error <= 1e-6, top)
+                let has_contrast = coef0 <= gamma * largest;
+                (coef0 >= 0.0 && is_tame && has_contrast && f64::from(degree) * error <= 1e-6, top)
             }
             Shape::Sigmoid { .. } => (false, 1.0),
         };

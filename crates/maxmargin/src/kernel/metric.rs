@@ -33,6 +33,7 @@ impl Sink for AtomsOf<'_> {
 pub struct Metric<'g> {
     gram: &'g Gram,
     block: Block,
+    trained: usize,
 }
 
 impl<'g> Metric<'g> {
@@ -42,7 +43,22 @@ impl<'g> Metric<'g> {
     /// If the block has another number of rows.
     pub fn new(gram: &'g Gram, block: Block) -> Self {
         assert_eq!(gram.len(), block.rows as usize, "a row of the block for each atom");
-        Self { gram, block }
+        Self { gram, block, trained: gram.len() }
+    }
+
+    /// The same where only the first so many atoms are of training examples: the others only want scores.
+    ///
+    /// # Panics
+    /// If there are fewer atoms.
+    #[must_use]
+    pub fn trained_on(self, atoms: usize) -> Self {
+        assert!(atoms <= self.gram.len(), "the first of the atoms");
+        Self { trained: atoms, ..self }
+    }
+
+    /// The number of atoms of training examples, which come first.
+    pub fn trained(&self) -> usize {
+        self.trained
     }
 
     /// The kernel's matrix.

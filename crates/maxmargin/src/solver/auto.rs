@@ -7,7 +7,7 @@ use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
 use crate::features::Collect;
-use crate::kernel::Gram;
+use crate::kernel::Metric;
 use crate::problem::{Penalty, Problem};
 use crate::task::Task;
 
@@ -70,7 +70,7 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
         return Choice::HardNSlack;
     }
     if let Some(metric) = problem.metric() {
-        return choose_for_kernel(problem, metric.gram());
+        return choose_for_kernel(problem, metric);
     }
     let stacked = problem.task().listed().and_then(|listed| listed.stacked().map(|stacked| (listed, stacked)));
     match stacked {
@@ -90,12 +90,13 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
 }
 
 /// For a kernel: single examples' steps leave most coefficients at zero, but each looks at all atoms.
-fn choose_for_kernel<T: Task>(problem: &Problem<'_, T>, gram: &Gram) -> Choice {
+fn choose_for_kernel<T: Task>(problem: &Problem<'_, T>, metric: Metric<'_>) -> Choice {
+    let (gram, atoms) = (metric.gram(), metric.trained());
     let is_listed = problem.task().listed().is_some();
-    if gram.len() > MOST_ATOMS && problem.formulation().penalty == Penalty::Linear && is_listed {
+    if atoms > MOST_ATOMS && problem.formulation().penalty == Penalty::Linear && is_listed {
         return Choice::SampledLinear;
     }
-    let mean = (0..gram.len() as u32).map(|atom| gram.diagonal(atom)).sum::<f64>() / gram.len().max(1) as f64;
+    let mean = (0..atoms as u32).map(|atom| gram.diagonal(atom)).sum::<f64>() / atoms.max(1) as f64;
     let is_huge = problem.formulation().c / problem.len() as f64 * mean > if is_listed { LONG } else { HUGE_UNLISTED };
     if is_huge { Choice::OneSlack } else { Choice::KernelBcfw }
 }

@@ -63,7 +63,7 @@ pub(super) struct Step {
 impl Drawn {
     /// The first cut is zero. `random`: for a sample; None takes all.
     pub(super) fn new(metric: Metric<'_>, d: usize, random: Option<&mut Random>) -> Self {
-        let atoms = metric.gram().len();
+        let atoms = metric.trained();
         let order = random.map_or(Vec::new(), |random| {
             let mut order: Vec<u32> = (0..atoms as u32).collect();
             random.shuffle(&mut order);
@@ -75,7 +75,7 @@ impl Drawn {
 
     /// Does this fit the problem? Asked of one that was read from a file.
     pub(super) fn is_of(&self, metric: Metric<'_>, d: usize) -> bool {
-        let atoms = metric.gram().len();
+        let atoms = metric.trained();
         let order_fits = self.order.len() <= atoms && self.order.iter().all(|&atom| (atom as usize) < atoms);
         let sums_fit = self.lhs.len() == d && self.image.len() == d && self.is_taken.len() == atoms;
         let history_fits = self.history.iter().all(|e| e.1 <= atoms);
@@ -130,7 +130,8 @@ impl Drawn {
             if let Some(atom) = metric.atom(at as u64) {
                 let size = value.abs();
                 all += size;
-                if !self.is_taken[atom as usize] {
+                // Others than training examples' have no part in a cut.
+                if !self.is_taken.get(atom as usize).is_some_and(|&taken| taken) {
                     continue;
                 }
                 own += size;
