@@ -82,7 +82,7 @@ fn options_without_effect_are_refused() {
 #[test]
 fn options_of_later_releases_do_not_exist() {
     let folder = Folder::with_data();
-    for option in ["--kernel rbf", "--low-rank 3", "--sample-size 3", "--report r.html"] {
+    for option in ["--report r.html", "--fmo-parts 3"] {
         folder.run(&format!("train binary b.dat -m b.mm {option}")).bad(2, &["unexpected argument"]);
     }
     folder.run("train binary b.dat -m b.mm --solver gdmm").bad(2, &["invalid value 'gdmm'"]);
