@@ -147,14 +147,10 @@ impl Kernelised {
 
     /// What a model keeps of these weights.
     pub(crate) fn expansion(&self, w: &Weights, block: Block) -> Result<Expansion> {
-        let own = |numbers: &[f64]| numbers[block.base as usize..(block.base + block.len()) as usize].to_vec();
-        let (width, coefficients) = (block.width, own(w.coefficients()));
+        let own = &w.coefficients()[block.base as usize..(block.base + block.len()) as usize];
         Ok(match &self.between {
-            Between::Gram(gram) => Expansion::of_atoms(self.kernel, gram.atoms(), &coefficients, width)?,
-            Between::LowRank(rank) => {
-                let coefficients = rank.coefficients(&coefficients, width as usize);
-                Expansion::of_atoms(self.kernel, rank.basis(), &coefficients, width)?
-            }
+            Between::Gram(gram) => Expansion::of_atoms(self.kernel, gram.atoms(), own, block.width)?,
+            Between::LowRank(rank) => rank.expansion(own, block.width)?,
         })
     }
 

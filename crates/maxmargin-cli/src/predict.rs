@@ -8,7 +8,8 @@ use maxmargin::Error;
 use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::data::svmlight::{LabelRule, Labelled, Stream};
-use maxmargin::model::{Model, Predictor, Saved, TaskKind};
+use maxmargin::kernel::Expansion;
+use maxmargin::model::{Model, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
 
 use crate::failure::{Failure, Result, note};
@@ -157,7 +158,7 @@ pub(crate) fn over_rows<R: Default + Send>(
 ) -> Vec<R> {
     let predictor = model.predictor();
     // Blocks that do not depend on the number of threads: nor do the scores of a kernel, to the last bit.
-    let blocks = batch.len().div_ceil(Predictor::BLOCK);
+    let blocks = batch.len().div_ceil(Expansion::BLOCK);
     let parts = if model.kernel.is_some() { blocks } else { 4 * pool.threads() };
     pool.map(ranges(batch.len(), parts), |range| {
         let (mut result, mut scores) = (R::default(), Vec::new());

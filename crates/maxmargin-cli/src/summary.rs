@@ -8,6 +8,7 @@ use maxmargin::kernel::Expansion;
 use maxmargin::model::{self, Model, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty};
 use maxmargin::solver::folds::Validation;
+use maxmargin::solver::sampled_constant::LOOKED_AT;
 use maxmargin::solver::{Certificate, Status};
 use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
@@ -255,18 +256,17 @@ impl<'m> Described<'m> {
     }
 
     /// Why a dual value is no bound.
-    fn why_estimate(&self) -> &'static str {
-        /// Beyond so many examples sampled-constant looks at as many for its objective.
-        const LOOKED_AT: u64 = 10_000;
+    fn why_estimate(&self) -> String {
         let training = self.training;
         match self.expansion {
-            Some(expansion) if !expansion.kernel().is_definite() => "this kernel is no inner product",
-            _ if training.solver == "sampled-constant" && training.examples > LOOKED_AT => {
-                "cuts are sampled, objective and train loss those of 10,000 examples"
+            Some(expansion) if !expansion.kernel().is_definite() => "this kernel is no inner product".to_owned(),
+            _ if training.solver == "sampled-constant" && training.examples > LOOKED_AT as u64 => {
+                let looked_at = counted(LOOKED_AT as u64, "example");
+                format!("cuts are sampled, objective and train loss those of {looked_at}")
             }
-            _ if training.solver.starts_with("sampled") => "cuts are sampled",
-            Some(_) => "the kernel's values are lost in rounding",
-            None => "the oracle is approximate",
+            _ if training.solver.starts_with("sampled") => "cuts are sampled".to_owned(),
+            Some(_) => "the kernel's values are lost in rounding".to_owned(),
+            None => "the oracle is approximate".to_owned(),
         }
     }
 

@@ -55,6 +55,11 @@ pub enum Error {
     Task(Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// What is wrong with the parts of a model.
+pub(crate) fn invalid<T>(what: impl std::fmt::Display) -> Result<T> {
+    Err(Error::model(format!("not a valid model: {what}")))
+}
+
 impl Error {
     /// A broken rule of a setting.
     pub fn setting(name: &'static str, rule: impl Into<String>) -> Self {

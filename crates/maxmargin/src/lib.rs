@@ -71,6 +71,7 @@ pub mod model;
 pub mod parallel;
 pub mod problem;
 pub mod qp;
+mod random;
 pub mod solver;
 pub mod sparse;
 pub mod task;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::labels;
 use crate::data::output::replace_file;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, invalid};
 use crate::features::Block;
 use crate::kernel::Expansion;
 use crate::problem::Formulation;
@@ -291,22 +291,21 @@ impl Model {
     }
 
     fn check_kernel(&self, expansion: &Expansion) -> Result<()> {
-        let fail = |what: String| Err(Error::model(format!("not a valid model: {what}")));
         let (weights, slots) = (self.weights.len(), self.slots());
         if weights > 0 {
-            return fail(format!("{weights} weights beside a kernel, which has none"));
+            return invalid(format!("{weights} weights beside a kernel, which has none"));
         }
         if expansion.width() as usize != slots {
-            return fail(format!("{} coefficients a support vector for {slots}", expansion.width()));
+            return invalid(format!("{} coefficients a support vector for {slots}", expansion.width()));
         }
         let columns = (0..expansion.len()).filter_map(|j| expansion.vectors().row(j).indices().last());
         if columns.into_iter().any(|&last| last >= self.features) {
-            return fail(format!("support vectors have features beyond the {} of the model", self.features));
+            return invalid(format!("support vectors have features beyond the {} of the model", self.features));
         }
         let (constant, square) = (expansion.kernel().constant, f64::from(self.bias as f32).powi(2));
         // The square may have been rounded on the way.
         if (constant - square).abs() > 1e-6 * square {
-            return fail(format!("the kernel's constant is {constant}, not the square of the bias {}", self.bias));
+            return invalid(format!("the kernel's constant is {constant}, not the square of the bias {}", self.bias));
         }
         Ok(())
     }
@@ -387,10 +386,6 @@ pub struct Predictor<'m> {
 }
 
 impl Predictor<'_> {
-    /// Rows that are compared with the support vectors of a kernel model together. Parts of so many rows, shared by threads,
-    /// are as fast as larger ones.
-    pub const BLOCK: usize = 64;
-
     /// The number of the class of x. The scores of all classes are left in `scores`; binary: `-s/2, s/2` with the
     /// decision value s. Features that the model does not know are left out.
     pub fn predict(&self, x: SparseView<'_>, scores: &mut Vec<f64>) -> u32 {
@@ -420,9 +415,9 @@ impl Predictor<'_> {
             return;
         };
         let width = self.block.width as usize;
-        let mut block = Vec::with_capacity(Self::BLOCK.min(rows.len()));
-        for start in (0..rows.len()).step_by(Self::BLOCK) {
-            let end = rows.len().min(start + Self::BLOCK);
+        let mut block = Vec::with_capacity(Expansion::BLOCK.min(rows.len()));
+        for start in (0..rows.len()).step_by(Expansion::BLOCK) {
+            let end = rows.len().min(start + Expansion::BLOCK);
             block.clear();
             block.extend((start..end).map(|i| rows.row(i).below(self.block.rows)));
             scores.resize(block.len() * width, 0.0);

@@ -17,7 +17,7 @@ mod objective;
 
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
-use crate::kernel::Metric;
+use crate::kernel::{AtomsOf, Metric};
 use crate::task::{Counted, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
@@ -218,6 +218,18 @@ impl<'a, T: Task> Problem<'a, T> {
     /// The kernel, where there is one.
     pub fn metric(&self) -> Option<Metric<'a>> {
         self.metric
+    }
+
+    /// With a kernel: the atoms of these examples, ascending, each once.
+    pub(crate) fn atoms(&self, metric: Metric<'_>, examples: impl Iterator<Item = usize>) -> Result<Vec<u32>> {
+        let mut atoms = Vec::new();
+        for i in examples {
+            let mut sink = AtomsOf { block: metric.block(), atoms: &mut atoms };
+            self.task.features(self.input(i), self.truth(i), &mut sink)?;
+        }
+        atoms.sort_unstable();
+        atoms.dedup();
+        Ok(atoms)
     }
 
     /// `w = 0`

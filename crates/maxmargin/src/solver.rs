@@ -26,7 +26,6 @@ pub mod n_slack;
 pub mod path;
 pub mod perceptron;
 mod permutation;
-mod random;
 pub mod sampled_constant;
 mod state;
 pub mod subgradient;

@@ -6,7 +6,7 @@ mod kernel;
 
 use std::ops::ControlFlow;
 
-use common::{Draw, bcfws, cuts, formulation, n_slack, to_gap, to_relative_gap};
+use common::{Draw, NUMBERS, bcfws, cuts, forged, formulation, n_slack, to_gap, to_relative_gap};
 use kernel::{Kernelled, LINEAR, QUADRATIC, RBF, Way, bits, constant, fault, growing, uniform};
 use maxmargin::Error;
 use maxmargin::inference::chain::Order;
@@ -273,17 +273,6 @@ fn a_state_of_another_kernel_is_refused() {
         }
     }
 }
-
-/// The bytes with a change, and a checksum that fits.
-fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut forged = bytes[..bytes.len() - 4].to_vec();
-    change(&mut forged);
-    forged.extend(crc32fast::hash(&forged).to_le_bytes());
-    forged
-}
-
-/// What does not fit where a number is read.
-const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, 1e308, -1e99, 1e50, 1e-308, -1.0, 0.0];
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
 fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {

@@ -5,8 +5,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
-    n_slack, separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, NUMBERS, Unlisted, bcfws, bits_of, cuts, dual_coordinates, forged, formulation, formulations,
+    has_coordinates, n_slack, separable, to_gap, to_relative_gap,
 };
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
@@ -433,17 +433,6 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"maxmargin state\n\x09\0\0\0 and more").contains("version 9"));
     assert!(rule(b"maxmargin state\n\x05\0\0\0 and more").contains("damaged"));
 }
-
-/// The bytes with a change, and a checksum that fits.
-fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut forged = bytes[..bytes.len() - 4].to_vec();
-    change(&mut forged);
-    forged.extend(crc32fast::hash(&forged).to_le_bytes());
-    forged
-}
-
-/// What does not fit where a number is read.
-const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, 1e308, -1e99, 1e50, 1e-308, -1.0, 0.0];
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
 fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {

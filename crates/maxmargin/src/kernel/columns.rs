@@ -40,6 +40,11 @@ impl Columns {
         Self { kernel, vectors: Arc::new(vectors), single, double: OnceLock::new() }
     }
 
+    /// The vectors.
+    pub fn vectors(&self) -> &SparseMatrix {
+        &self.vectors
+    }
+
     /// Number of vectors.
     pub fn len(&self) -> usize {
         self.vectors.rows()

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::{Columns, Standard};
-use crate::error::{Error, Result};
+use crate::error::{Result, invalid};
 use crate::sparse::{SparseMatrix, SparseView};
 
 /// `sum_j beta_j k(v_j, .)` in each slot of a block: the weight vector of a kernel model, told by its support vectors `v_j`.
 #[derive(Debug, Clone)]
 pub struct Expansion {
     kernel: Standard,
-    vectors: SparseMatrix,
     /// vectors x width
     coefficients: Vec<f64>,
     width: u32,
@@ -25,15 +24,14 @@ impl PartialEq for Expansion {
             && self.width == other.width
             && self.coefficients == other.coefficients
             && self.len() == other.len()
-            && (0..self.len()).all(|j| self.vectors.row(j) == other.vectors.row(j))
+            && (0..self.len()).all(|j| self.vectors().row(j) == other.vectors().row(j))
     }
 }
 
-fn invalid<T>(what: impl std::fmt::Display) -> Result<T> {
-    Err(Error::model(format!("not a valid model: {what}")))
-}
-
 impl Expansion {
+    /// Rows that are best compared with the vectors together: larger blocks are no faster.
+    pub const BLOCK: usize = 64;
+
     /// With `coefficients[j * width + k]` for vector j in slot k.
     pub fn new(kernel: Standard, vectors: SparseMatrix, coefficients: Vec<f64>, width: u32) -> Result<Self> {
         kernel.check()?;
@@ -51,8 +49,8 @@ impl Expansion {
         if let Some(j) = (0..support).find(|j| !is_finite(j)) {
             return invalid(format!("support vector {} has a value that is not finite", j + 1));
         }
-        let columns = Arc::new(Columns::new(Arc::new(kernel), vectors.clone()));
-        Ok(Self { kernel, vectors, coefficients, width, columns })
+        let columns = Arc::new(Columns::new(Arc::new(kernel), vectors));
+        Ok(Self { kernel, coefficients, width, columns })
     }
 
     /// Of `coefficients[a * width + k]` for atom a in slot k: keeps the atoms that have one that is not 0, in their order.
@@ -73,7 +71,7 @@ impl Expansion {
 
     /// Number of support vectors.
     pub fn len(&self) -> usize {
-        self.vectors.rows()
+        self.columns.len()
     }
 
     /// No support vector, so that all scores are 0?
@@ -93,7 +91,7 @@ impl Expansion {
 
     /// The support vectors.
     pub fn vectors(&self) -> &SparseMatrix {
-        &self.vectors
+        self.columns.vectors()
     }
 
     /// Support vectors x width.
@@ -103,7 +101,7 @@ impl Expansion {
 
     /// What vectors and coefficients take in a file.
     pub fn bytes(&self) -> u64 {
-        8 * (self.len() as u64 + 1 + self.vectors.nonzeros() as u64 + self.coefficients.len() as u64)
+        8 * (self.len() as u64 + 1 + self.vectors().nonzeros() as u64 + self.coefficients.len() as u64)
     }
 
     /// `scores[i * width + k] = sum_j coefficients[j * width + k] * k(rows[i], v_j)`, on one thread. Features beyond those of

@@ -9,34 +9,13 @@
 
 use std::sync::Arc;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
-
 use super::pivots::{Choice, pivots};
 use super::triangle::Triangle;
 use super::{Atoms, Columns, Expansion, Kernel};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
+use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView};
-
-/// Random numbers from a seed, the same in every release.
-pub(super) struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    /// In `0..n`.
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
-    }
-
-    /// In [0, 1).
-    pub(super) fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
 
 /// How the vectors are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +46,6 @@ const SAMPLE: usize = 1000;
 #[derive(Debug)]
 pub struct LowRank {
     kernel: Arc<dyn Kernel>,
-    basis: SparseMatrix,
     columns: Columns,
     factor: Triangle,
     residual: f64,
@@ -107,7 +85,7 @@ impl LowRank {
                 (0..rows.rows()).for_each(|i| counts[numbers.row(i).indices()[0] as usize] += 1.0);
                 let limit = TOLERANCE * largest;
                 let choice = Choice { kernel: &kernel, vectors: &atoms, diagonal: &diagonal, counts: &counts, limit };
-                let (chosen, left) = pivots(&choice, k.min(atoms.rows()), &mut Draws::new(seed), pool);
+                let (chosen, left) = pivots(&choice, k.min(atoms.rows()), &mut Random::new(seed), pool);
                 (chosen, Some(left))
             }
         };
@@ -153,9 +131,8 @@ impl LowRank {
                 }
             }
         }
-        let basis = select(candidates, &kept);
-        let columns = Columns::new(kernel.clone(), basis.clone());
-        Self { kernel, basis, columns, factor, residual: 0.0 }
+        let columns = Columns::new(kernel.clone(), select(candidates, &kept));
+        Self { kernel, columns, factor, residual: 0.0 }
     }
 
     /// Number of coordinates: at most k, and fewer where vectors depend on each other.
@@ -170,7 +147,7 @@ impl LowRank {
 
     /// The vectors.
     pub fn basis(&self) -> &SparseMatrix {
-        &self.basis
+        self.columns.vectors()
     }
 
     /// What is lost: the mean of `k(x, x) - |z(x)|^2` over that of `k(x, x)`, from 0 to 1. Of all rows for a pivoted basis,
@@ -214,7 +191,7 @@ impl LowRank {
         let Some(kernel) = self.kernel.standard() else {
             return Err(Error::setting("kernel", "one of your own cannot be kept in a model; take a standard one"));
         };
-        Expansion::new(kernel, self.basis.clone(), self.coefficients(w, width as usize), width)
+        Expansion::of_atoms(kernel, self.basis(), &self.coefficients(w, width as usize), width)
     }
 
     fn coordinates(&self, rows: &[SparseView<'_>]) -> Vec<f64> {
@@ -251,13 +228,12 @@ fn select(rows: &SparseMatrix, chosen: &[usize]) -> SparseMatrix {
     selected
 }
 
-/// k of these, every set equally likely, with draws of our own: they stay the same between releases of the generator's
-/// crate.
+/// k of these, every set equally likely.
 fn drawn(mut all: Vec<usize>, k: usize, seed: u64) -> Vec<usize> {
-    let mut draws = Draws::new(seed);
+    let mut random = Random::new(seed);
     let (n, k) = (all.len(), k.min(all.len()));
     for i in 0..k {
-        all.swap(i, i + draws.below(n - i));
+        all.swap(i, i + random.below(n - i));
     }
     all.truncate(k);
     all

@@ -7,9 +7,9 @@ use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 /// The coefficients that are not zero, with their coordinates.
-fn entries(coefficients: &[f64]) -> Vec<(u64, f64)> {
-    let nonzeros = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
-    nonzeros.map(|(at, &c)| (at as u64, c)).collect()
+pub(crate) fn nonzeros(coefficients: &[f64]) -> Vec<(u64, f64)> {
+    let found = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
+    found.map(|(at, &c)| (at as u64, c)).collect()
 }
 
 /// Takes the atoms of what a task emits.
@@ -129,7 +129,7 @@ impl<'g> Metric<'g> {
 
     /// Makes the coordinates of w what its coefficients say.
     pub fn refresh(&self, w: &mut Weights, pool: &Pool) {
-        let vector = entries(w.coefficients());
+        let vector = nonzeros(w.coefficients());
         let (dense, _) = w.both_mut();
         dense.fill(0.0);
         self.add_image(&vector, dense, pool);
@@ -138,7 +138,7 @@ impl<'g> Metric<'g> {
     /// The image of the vector with these coefficients.
     pub fn image(&self, coefficients: &[f64], pool: &Pool) -> Vec<f64> {
         let mut image = vec![0.0; coefficients.len()];
-        self.add_image(&entries(coefficients), &mut image, pool);
+        self.add_image(&nonzeros(coefficients), &mut image, pool);
         image
     }
 

@@ -10,11 +10,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::low_rank::Draws;
 use super::triangle::{Rows, subtract_products};
 use super::{Columns, Kernel};
 use crate::memory::zeros;
 use crate::parallel::Pool;
+use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView, dot};
 
 /// Candidates that are drawn together.
@@ -49,7 +49,7 @@ pub(super) struct Choice<'c> {
 }
 
 /// At most k of the vectors, and what is left of all in the end.
-pub(super) fn pivots(choice: &Choice<'_>, k: usize, random: &mut Draws, pool: &Pool) -> (Vec<usize>, Vec<f64>) {
+pub(super) fn pivots(choice: &Choice<'_>, k: usize, random: &mut Random, pool: &Pool) -> (Vec<usize>, Vec<f64>) {
     let Choice { kernel, vectors, diagonal, limit, .. } = *choice;
     let part = |start: usize| {
         let range = start..vectors.rows().min(start + PART);
@@ -84,7 +84,7 @@ pub(super) fn pivots(choice: &Choice<'_>, k: usize, random: &mut Draws, pool: &P
 }
 
 /// Vectors of which more than the limit is left, each once, in the order in which they were drawn.
-fn candidates(parts: &[Part], choice: &Choice<'_>, random: &mut Draws) -> Vec<usize> {
+fn candidates(parts: &[Part], choice: &Choice<'_>, random: &mut Random) -> Vec<usize> {
     let all = parts.iter().flat_map(|part| part.range.clone().zip(part.left.iter().copied()));
     let mut sum = 0.0;
     let sums: Vec<(f64, usize)> = all

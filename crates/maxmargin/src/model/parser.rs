@@ -10,7 +10,7 @@ use super::container::{Container, Data, Tensor, damaged, to_json};
 use super::{Saved, Summary, TaskKind, at, save};
 use crate::data::dictionary::Dictionary;
 use crate::data::trees::{Lexicon, Reading, Shape, Strip};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, invalid};
 use crate::features::Block;
 use crate::problem::Formulation;
 use crate::task::Task;
@@ -38,10 +38,6 @@ pub struct Parser {
     pub summary: Summary,
     /// The weights, as [`Parsing`] lays them out.
     pub weights: Weights,
-}
-
-fn invalid<T>(what: impl std::fmt::Display) -> Result<T> {
-    Err(Error::model(format!("not a valid model: {what}")))
 }
 
 impl Parser {

@@ -12,7 +12,7 @@ use super::container::{Container, Data, Tensor, damaged, to_json};
 use super::{Saved, Summary, TaskKind, at, save, support};
 use crate::data::dictionary::Dictionary;
 use crate::data::tagging::{Format, Vocabulary};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, invalid};
 use crate::inference::chain::Order;
 use crate::kernel::Expansion;
 use crate::problem::Formulation;
@@ -120,10 +120,6 @@ impl TagWeights {
             None => Ok(()),
         }
     }
-}
-
-fn invalid<T>(what: impl std::fmt::Display) -> Result<T> {
-    Err(Error::model(format!("not a valid model: {what}")))
 }
 
 impl Tagger {
@@ -355,8 +351,7 @@ impl Emissions<'_> {
 }
 
 fn by_kernel(expansion: &Expansion, tokens: Rows<'_>, unary: &mut [f64], stride: usize) {
-    /// Tokens that are compared with the support vectors together.
-    const BLOCK: usize = 64;
+    const BLOCK: usize = Expansion::BLOCK;
     let tags = expansion.width() as usize;
     let views: Vec<SparseView<'_>> = (0..tokens.len()).map(|t| tokens.row(t)).collect();
     let mut scores = vec![0.0; tags * BLOCK.min(tokens.len())];

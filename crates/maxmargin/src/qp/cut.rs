@@ -48,7 +48,7 @@ impl Cut {
     }
 
     /// The cut in f64, without any rounding.
-    pub(super) fn exact(lhs: &[f64], rhs: f64) -> Self {
+    pub fn exact(lhs: &[f64], rhs: f64) -> Self {
         let nonzeros = lhs.iter().filter(|&&v| v != 0.0).count();
         let lhs = if is_sparse(nonzeros, lhs.len()) {
             let (indices, values) = gather(lhs, nonzeros);

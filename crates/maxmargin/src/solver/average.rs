@@ -95,7 +95,7 @@ impl Sink for Step<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn lazily_as_densely() {

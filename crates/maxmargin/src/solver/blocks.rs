@@ -12,7 +12,6 @@
 use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
-use crate::kernel::AtomsOf;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
 use crate::task::Task;
@@ -88,7 +87,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             }
         }
         self.w = reader.take()?;
-        check_point(&self.w, &problem.zero())
+        check_point(&self.w, problem)
     }
 
     /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.
@@ -228,14 +227,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     /// With a kernel: makes the rows ready that steps on these examples add to w, many together.
     pub(super) fn prepare(&self, examples: impl Iterator<Item = usize>) -> Result<()> {
         let Some(metric) = self.problem.metric() else { return Ok(()) };
-        let mut atoms = Vec::new();
-        for i in examples {
-            let mut sink = AtomsOf { block: metric.block(), atoms: &mut atoms };
-            self.problem.task().features(self.problem.input(i), self.problem.truth(i), &mut sink)?;
-        }
-        atoms.sort_unstable();
-        atoms.dedup();
-        metric.gram().prepare(&atoms, self.pool);
+        metric.gram().prepare(&self.problem.atoms(metric, examples)?, self.pool);
         Ok(())
     }
 

@@ -93,16 +93,16 @@ impl SoFar {
         }
     }
 
-    /// Is this what a run with weights of this kind can have reached?
-    fn check(&self, like: &Weights) -> Result<()> {
+    /// Is this what a run on this problem can have reached?
+    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
         let counters = [self.rounds, self.oracle_calls, self.cache_hits];
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
         // P is negative at times where a kernel has no feature map.
-        let least = if like.has_coefficients() { -LARGEST } else { 0.0 };
+        let least = if problem.metric().is_some() { -LARGEST } else { 0.0 };
         check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
-        check_point(&self.best, like)
+        check_point(&self.best, problem)
     }
 }
 
@@ -194,7 +194,7 @@ impl<'o> Course<'o> {
         let (header, mut reader) = Reader::new(state)?;
         let growth = self.header.resumes(&header)?;
         let so_far: SoFar = reader.take()?;
-        so_far.check(&problem.zero())?;
+        so_far.check(problem)?;
         if growth.is_some() {
             let primal = self.offer_exact(problem, &so_far.best, pool)?;
             check(primal.is_finite(), "weights")?;

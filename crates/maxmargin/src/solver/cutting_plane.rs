@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::course::{Saved, Tightening};
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
-use super::random::Random;
 use super::state::{Resumable, Writer, check, check_point};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Formulation, Penalty, Problem};
 use crate::qp::{Cut, Outcome, Qp};
+use crate::random::Random;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -278,20 +278,26 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             }
         }
         let start = start.unwrap_or_else(|| problem.zero());
-        if matches!(solver.sampling, Some(Sampling { scheme: Scheme::Uniform, .. })) {
-            for lines in &mut parts {
-                lines.members = Some(Vec::new());
-            }
-        }
         let max_cuts = match problem.metric() {
             Some(_) => solver.max_cuts.min((MAX_NUMBERS / d.max(1)).max(MIN_CUTS)),
             None => solver.max_cuts,
         };
         let mut random = Random::new(seed);
-        let sampled = matches!(solver.sampling, Some(Sampling { scheme: Scheme::Growing, .. }));
-        let drawn = problem
-            .metric()
-            .map(|metric| groups.iter().map(|_| Drawn::new(metric, d, sampled.then_some(&mut random))).collect());
+        let scheme = solver.sampling.map(|sampling| sampling.scheme);
+        let drawn = match problem.metric() {
+            None => Vec::new(),
+            Some(_) if scheme == Some(Scheme::Uniform) => {
+                // It draws from the examples themselves.
+                for lines in &mut parts {
+                    lines.members = Some(Vec::new());
+                }
+                Vec::new()
+            }
+            Some(metric) => {
+                let mut draw = || Drawn::new(metric, d, scheme.map(|_| &mut random));
+                groups.iter().map(|_| draw()).collect()
+            }
+        };
         Self {
             problem,
             pool,
@@ -308,7 +314,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 resting: 0,
                 stalled: 0,
                 tightening: Tightening::default(),
-                drawn: drawn.unwrap_or_default(),
+                drawn,
                 confirmed: f64::INFINITY,
                 random,
             },
@@ -323,20 +329,16 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// Goes back to where the state was saved. Says whether the run is over already.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<ControlFlow<Status>> {
+        let last_cuts = self.master.drawn.len();
         self.master = saved.reader.take()?;
         for lines in &mut self.parts {
             lines.read(&mut saved.reader)?;
         }
         let (d, caps) = (self.problem.dimension(), caps(self.problem, &self.groups));
         let Master { qp, center, usual_step, drawn, .. } = &mut self.master;
-        check_point(center, &self.problem.zero())?;
-        match self.problem.metric() {
-            Some(metric) => {
-                let fits = drawn.len() == caps.len() && drawn.iter().all(|drawn| drawn.is_of(metric, d));
-                check(fits, "the last cuts")?;
-            }
-            None => check(drawn.is_empty(), "the last cuts")?,
-        }
+        check_point(center, self.problem)?;
+        let is_of = |drawn: &Drawn| self.problem.metric().is_some_and(|metric| drawn.is_of(metric, d));
+        check(drawn.len() == last_cuts && drawn.iter().all(is_of), "the last cuts")?;
         check((0.0..=1.0).contains(usual_step), "the usual step")?;
         check(qp.dimension() == d && qp.caps().len() == caps.len(), "the dual")?;
         if saved.growth.is_some() {

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::path::follow;
-use super::random::Random;
 use super::{Observer, Settings, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
 use crate::problem::Problem;
+use crate::random::Random;
 use crate::task::Task;
 
 /// The examples, dealt to parts.

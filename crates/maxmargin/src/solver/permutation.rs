@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::random::Random;
 use super::state::{Reader, check};
 use crate::error::Result;
 use crate::problem::Problem;
+use crate::random::Random;
 use crate::task::Task;
 
 /// The examples with weight in the order of this pass, and how far it has come.

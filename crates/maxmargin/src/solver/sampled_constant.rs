@@ -13,15 +13,15 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::course::{Saved, Tightening};
-use super::random::Random;
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::features::Collect;
-use crate::kernel::{AtomsOf, Columns, Metric};
+use crate::kernel::{Columns, Metric, nonzeros};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::qp::{Cut, Qp};
+use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView};
 use crate::task::Task;
 use crate::weights::Weights;
@@ -50,7 +50,7 @@ const DEFAULT_SIZE: usize = 1000;
 const PARTS: usize = 64;
 
 /// P and the training loss are estimated on so many examples, where there are more.
-const LOOKED_AT: usize = 10_000;
+pub const LOOKED_AT: usize = 10_000;
 
 impl Solver for SampledConstant {
     fn name(&self) -> &'static str {
@@ -242,16 +242,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.qp.cuts().iter().zip(self.qp.alphas()).map(|(cut, a)| cut.rhs() * a).sum()
     }
 
-    /// The atoms of these examples, ascending, each once.
     fn atoms(&self, examples: &[usize]) -> Result<Vec<u32>> {
-        let mut atoms = Vec::new();
-        for &i in examples {
-            let mut sink = AtomsOf { block: self.metric.block(), atoms: &mut atoms };
-            self.problem.task().features(self.problem.input(i), self.problem.truth(i), &mut sink)?;
-        }
-        atoms.sort_unstable();
-        atoms.dedup();
-        Ok(atoms)
+        self.problem.atoms(self.metric, examples.iter().copied())
     }
 
     fn views(&self, atoms: &[u32]) -> Vec<SparseView<'a>> {
@@ -376,9 +368,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// The scores of many examples at once, from the coefficients of w.
     fn look_at_all(&mut self, w: &Weights, examples: &[usize]) -> Result<()> {
-        let vector: Vec<(u64, f64)> =
-            w.coefficients().iter().enumerate().filter(|(_, c)| **c != 0.0).map(|(at, &c)| (at as u64, c)).collect();
-        let whole = self.plane(vector);
+        let whole = self.plane(nonzeros(w.coefficients()));
         let atoms = self.atoms(examples)?;
         let rows = self.views(&atoms);
         let parts = self

@@ -253,14 +253,16 @@ pub(super) fn is_sound(x: f64) -> bool {
 
 /// `d` weights that a run can go on with?
 pub(super) fn check_weights(w: &Weights, d: usize) -> Result<()> {
-    check_point(w, &Weights::zeros(d))
+    check_numbers(w, d, false)
 }
 
-/// The same where there may be a kernel: weights of the same kind as `like`.
-pub(super) fn check_point(w: &Weights, like: &Weights) -> Result<()> {
-    let fits = w.len() == like.len()
-        && w.coefficients().len() == like.len()
-        && w.has_coefficients() == like.has_coefficients();
+/// The same of weights for this problem, which may have a kernel.
+pub(super) fn check_point<T: Task>(w: &Weights, problem: &Problem<'_, T>) -> Result<()> {
+    check_numbers(w, problem.dimension(), problem.metric().is_some())
+}
+
+fn check_numbers(w: &Weights, d: usize, has_coefficients: bool) -> Result<()> {
+    let fits = w.len() == d && w.coefficients().len() == d && w.has_coefficients() == has_coefficients;
     check(fits && w.as_slice().iter().chain(w.coefficients()).all(|&w| is_sound(w)), "weights")
 }
 

@@ -488,3 +488,14 @@ pub fn optimum<T: Exhaustive>(problem: &Problem<'_, T>) -> Option<f64> {
         status => panic!("the referee gives up: {status:?}"),
     }
 }
+
+/// The bytes with a change, and a checksum that fits.
+pub fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut forged = bytes[..bytes.len() - 4].to_vec();
+    change(&mut forged);
+    forged.extend(crc32fast::hash(&forged).to_le_bytes());
+    forged
+}
+
+/// What does not fit where a number is read.
+pub const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, 1e308, -1e99, 1e50, 1e-308, -1.0, 0.0];

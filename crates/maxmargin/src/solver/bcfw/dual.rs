@@ -148,7 +148,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
 mod tests {
     use super::*;
     use crate::problem::{Formulation, Rescaling};
-    use crate::solver::random::Random;
+    use crate::random::Random;
     use crate::sparse::SparseMatrix;
     use crate::tasks::multiclass::{Costs, Multiclass};
 

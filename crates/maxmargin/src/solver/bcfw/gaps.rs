@@ -76,7 +76,7 @@ impl Gaps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn in_proportion() {

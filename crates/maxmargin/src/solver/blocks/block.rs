@@ -178,7 +178,7 @@ impl<Y> Block<Y> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::random::Random;
+    use crate::random::Random;
     use crate::sparse::dot;
 
     const D: usize = 4;

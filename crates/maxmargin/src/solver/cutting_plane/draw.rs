@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::Metric;
 use crate::parallel::Pool;
-use crate::solver::random::Random;
+use crate::random::Random;
 use crate::solver::state::is_sound;
 
 /// How atoms are drawn.
@@ -127,6 +127,9 @@ impl Drawn {
         let mut change = Vec::new();
         let (mut own, mut all) = (0.0, 0.0);
         for (at, (&value, last)) in target.iter().zip(&mut self.lhs).enumerate() {
+            if value == 0.0 && *last == 0.0 {
+                continue; // most of them
+            }
             if let Some(atom) = metric.atom(at as u64) {
                 let size = value.abs();
                 all += size;

@@ -79,7 +79,7 @@ impl<T: Task> Run<'_, '_, T> {
             let at = |j: usize| center[j] + self.mu * (ahead[j] - center[j]);
             rhs += lhs.iter().zip(&self.lhs).enumerate().map(|(j, (a, b))| (a - b) * at(j)).sum::<f64>();
         }
-        let cut = Cut::from_dense(&lhs, rhs, 0.0, -1.0).with_image(image);
+        let cut = Cut::exact(&lhs, rhs).with_image(image);
         // Only the kernel's block is scaled.
         let is_near = step.scale == 1.0 || metric.block().len() as usize == lhs.len();
         if penalty == Penalty::Hard {

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::prefetch;
 use crate::parallel::{Pool, ranges};
 use crate::problem::Penalty;
-use crate::solver::random::Random;
+use crate::random::Random;
 use crate::solver::state::{check, check_weights, is_sound};
 use crate::sparse::dot;
 use crate::weights::Weights;

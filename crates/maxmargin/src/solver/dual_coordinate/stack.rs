@@ -409,7 +409,7 @@ mod tests {
     use super::*;
     use crate::features::Collect;
     use crate::problem::Formulation;
-    use crate::solver::random::Random;
+    use crate::random::Random;
     use crate::sparse::{SparseMatrix, dot};
     use crate::task::Places;
     use crate::tasks::binary::Binary;

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::features::Accumulate;
 use crate::parallel::Pool;
 use crate::problem::Problem;
+use crate::random::Random;
 use crate::solver::blocks::Blocks;
-use crate::solver::random::Random;
 use crate::solver::state::{Reader, Writer, check};
 use crate::task::Task;
 

@@ -53,9 +53,9 @@ impl Memory {
         Self { qp, w: start, stalled: 0, tightening: Tightening::default() }
     }
 
-    fn check(&self, like: &Weights) -> Result<()> {
-        check_point(&self.w, like)?;
-        check(self.qp.dimension() == like.len() && self.qp.caps() == [f64::INFINITY], "the dual")
+    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+        check_point(&self.w, problem)?;
+        check(self.qp.dimension() == problem.dimension() && self.qp.caps() == [f64::INFINITY], "the dual")
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn separate<T: Task>(
     let (mut memory, mut last);
     if let Some(mut saved) = course.resume(problem, pool)? {
         memory = saved.reader.take::<Memory>()?;
-        memory.check(&problem.zero())?;
+        memory.check(problem)?;
         last = course.begin(&memory);
     } else {
         memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| problem.zero()));
@@ -146,7 +146,7 @@ fn push<T: Task>(
     lhs.fill(0.0);
     problem.emit(i, &lacking.y, term.factor, &mut crate::features::Accumulate { sum: lhs, factor: 1.0 })?;
     // In f64: opposite cuts must cancel to the last digit to be told as a contradiction.
-    let mut cut = Cut::from_dense(lhs, term.rhs, 0.0, -1.0);
+    let mut cut = Cut::exact(lhs, term.rhs);
     if let Some(metric) = problem.metric() {
         cut = cut.with_image(metric.image(lhs, pool));
     }

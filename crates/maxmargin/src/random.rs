@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 /// Where the draws come from.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Random(Xoshiro256PlusPlus);
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// In `0..n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 
     /// In [0, 1).
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Fisher and Yates.
-    pub(super) fn shuffle(&mut self, order: &mut [u32]) {
+    pub(crate) fn shuffle(&mut self, order: &mut [u32]) {
         for i in (1..order.len()).rev() {
             order.swap(i, self.below(i + 1));
         }
