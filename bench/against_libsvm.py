@@ -25,7 +25,7 @@ LIMIT = ["--max-seconds", 60]
 ADULT = {
     LINEAR: (["--solver", LINEAR, "--sample-size", 400], SEEDS),
     UNIFORM: (["--solver", LINEAR, "--sample-size", 400, "--sampling", "uniform", *LIMIT], SEEDS),
-    CONSTANT: (["--solver", CONSTANT, "--sample-size", 1000, *LIMIT], SEEDS),
+    CONSTANT: (["--solver", CONSTANT, "--sample-size", 2000, *LIMIT], SEEDS),
     "sampled-constant, r = 400": (["--solver", CONSTANT, "--sample-size", 400, *LIMIT], SEEDS[:1]),
     EXACT: (["--solver", EXACT], SEEDS[:1]),
 }
@@ -33,7 +33,7 @@ PRIMAL_GOAL = {1: 1, 100: 3}
 
 # sigma^2 = 0.05; the points lie in [-2, 2]^2.
 CHECKERS_GAMMA, CHECKERS_TEST = 10, 20_000
-CHECKERS = {CONSTANT: SEEDS, LINEAR: SEEDS, EXACT: SEEDS[:1]}
+CHECKERS = {CONSTANT: (["--sample-size", 700], SEEDS), LINEAR: ([], SEEDS), EXACT: ([], SEEDS[:1])}
 
 COVERTYPE_CLASS = 2
 COVERTYPE_GAMMAS = (1, 3, 10, 30, 100)
@@ -202,8 +202,12 @@ def board(bench, examples):
 def on_board(bench, examples, solvers):
     """Runs of ours on so many examples, by solver."""
     data, test = board(bench, examples)
-    options = setting(CHECKERS_GAMMA, 1)
-    return {name: Runs(bench, data, test, [*options, "--solver", name], CHECKERS[name], seconds=1800) for name in solvers}
+
+    def runs(name):
+        own, seeds = CHECKERS[name]
+        return Runs(bench, data, test, [*setting(CHECKERS_GAMMA, 1), "--solver", name, *own], seeds, seconds=1800)
+
+    return {name: runs(name) for name in solvers}
 
 
 def judge_errors(bench, examples, found, others=()):

@@ -95,6 +95,11 @@ impl Collect {
         self.entries.clear();
     }
 
+    /// Adds a multiple of a vector that is at hand as such.
+    pub fn add(&mut self, scale: f64, vector: &[(u64, f64)]) {
+        self.entries.extend(vector.iter().map(|&(at, value)| (at, scale * value)));
+    }
+
     /// The sum of the parts: coordinates ascending, each once.
     pub fn merged(&mut self) -> &[(u64, f64)] {
         self.entries.sort_by_key(|e| e.0);

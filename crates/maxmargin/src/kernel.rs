@@ -33,8 +33,8 @@ pub use columns::Columns;
 pub use expansion::Expansion;
 pub use gram::{Entry, Gram};
 pub use low_rank::{Basis, LowRank};
+pub(crate) use metric::AtomsOf;
 pub use metric::Metric;
-pub(crate) use metric::{AtomsOf, nonzeros};
 pub use specification::{Gamma, Specification};
 
 /// `k(a, b)`: symmetric, and positive definite for training to have a bound. Implement it for a kernel of your own.

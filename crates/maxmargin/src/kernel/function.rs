@@ -117,7 +117,7 @@ impl Extent {
 
 impl Standard {
     /// Is single precision accurate enough between vectors of this extent? The standard deviation of a value's error is at
-    /// most about 1e-5 for rbf, where distances are small differences of large numbers, and 1e-6 of `sqrt(k(a, a) k(b, b))`
+    /// most about 2e-5 for rbf, where distances are small differences of large numbers, and 1e-6 of `sqrt(k(a, a) k(b, b))`
     /// otherwise. A kernel that is not definite has no such scale, and double precision.
     pub(super) fn is_fine_in_single(&self, extent: &Extent) -> bool {
         /// Where values differ from each other by less than this, rounding would be too much of the differences, by which
@@ -133,7 +133,7 @@ impl Standard {
             Shape::Linear => (error <= 1e-6, largest),
             Shape::Rbf { gamma } => {
                 let exponents = gamma * largest;
-                (gamma <= *TAME.end() && exponents >= CONTRAST && 4.0 * error * exponents <= 1e-5, 1.0)
+                (gamma <= *TAME.end() && exponents >= CONTRAST && 4.0 * error * exponents <= 2e-5, 1.0)
             }
             Shape::Poly { degree, gamma, coef0 } => {
                 let value = |norm2: f64| (gamma * norm2 + coef0).powi(degree as i32);

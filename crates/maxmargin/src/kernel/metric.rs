@@ -7,7 +7,7 @@ use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 /// The coefficients that are not zero, with their coordinates.
-pub(crate) fn nonzeros(coefficients: &[f64]) -> Vec<(u64, f64)> {
+fn nonzeros(coefficients: &[f64]) -> Vec<(u64, f64)> {
     let found = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
     found.map(|(at, &c)| (at as u64, c)).collect()
 }

@@ -17,7 +17,7 @@ use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::features::Collect;
-use crate::kernel::{Columns, Metric, nonzeros};
+use crate::kernel::{Columns, Metric};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::qp::{Cut, Qp};
@@ -99,14 +99,16 @@ struct Estimate {
 
 /// What a sample says at w.
 struct Sampled {
-    vector: Vec<(u64, f64)>,
+    vector: Entries,
     rhs: f64,
     slack: f64,
 }
 
-/// A cut: its coefficients, and its atoms made ready for kernel values.
+/// A cut's coefficients, or those of w.
+type Entries = Vec<(u64, f64)>;
+
+/// Such a vector, its atoms made ready for kernel values.
 struct Plane {
-    vector: Vec<(u64, f64)>,
     columns: Columns,
     /// Of the atoms, in all slots.
     coefficients: Vec<f64>,
@@ -128,7 +130,7 @@ struct Run<'p, 'a, T: Task> {
     pool: &'p Pool,
     qp: Qp,
     /// In the order of the QP's cuts.
-    planes: Vec<Plane>,
+    planes: Vec<Entries>,
     position: Position,
     /// Scores at the atoms of the sample at hand; what stands elsewhere is of earlier samples.
     scores: Weights,
@@ -152,13 +154,11 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let d = self.problem.dimension();
         self.qp = saved.reader.take()?;
         check(self.qp.dimension() == d && self.qp.caps().len() == 1, "the dual")?;
-        let vectors: Vec<Vec<(u64, f64)>> = saved.reader.take()?;
-        check(vectors.len() == self.qp.len(), "cuts")?;
-        for vector in vectors {
-            let ascends = vector.is_sorted_by(|a, b| a.0 < b.0);
-            check(ascends && vector.iter().all(|e| e.0 < d as u64 && is_sound(e.1)), "cuts")?;
-            let plane = self.plane(vector);
-            self.planes.push(plane);
+        self.planes = saved.reader.take()?;
+        check(self.planes.len() == self.qp.len(), "cuts")?;
+        for plane in &self.planes {
+            let ascends = plane.is_sorted_by(|a, b| a.0 < b.0);
+            check(ascends && plane.iter().all(|e| e.0 < d as u64 && is_sound(e.1)), "cuts")?;
         }
         self.position = saved.reader.take()?;
         if saved.growth.is_some() {
@@ -174,10 +174,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         check(self.qp.caps() == [self.problem.formulation().c], "the caps")
     }
 
-    fn plane(&self, vector: Vec<(u64, f64)>) -> Plane {
+    fn plane(&self, vector: &[(u64, f64)]) -> Plane {
         let (block, width) = (self.metric.block(), self.metric.block().width as usize);
         let (mut vectors, mut coefficients, mut last) = (SparseMatrix::new(), Vec::new(), None);
-        for &(at, value) in &vector {
+        for &(at, value) in vector {
             let Some(atom) = self.metric.atom(at) else { continue };
             if last != Some(atom) {
                 vectors.push_row(self.metric.gram().atoms().row(atom as usize).iter());
@@ -187,7 +187,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             let start = coefficients.len() - width;
             coefficients[start + (at as usize - block.at(atom, 0))] = value;
         }
-        Plane { vector, columns: Columns::new(self.metric.gram().kernel().clone(), vectors), coefficients }
+        Plane { columns: Columns::new(self.metric.gram().kernel().clone(), vectors), coefficients }
     }
 
     fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
@@ -207,21 +207,21 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn round(&mut self, course: &mut Course<'_>) -> Result<()> {
         let (problem, r) = (self.problem, self.solver.size);
         let sample: Vec<usize> = (0..r).map(|_| self.position.random.below(problem.len())).collect();
-        let images = course.in_oracle(|| self.look(&sample))?;
+        let w = self.combined();
+        course.in_oracle(|| self.look(&w, &sample))?;
         let Sampled { vector, rhs, slack } = course.in_oracle(|| self.cut(&sample))?;
         course.so_far.oracle_calls += r as u64;
         let (c, target) = (problem.formulation().c, course.target());
-        let norm2 = 2.0 * (self.right_sides() - self.qp.value());
-        let xi = ((self.qp.value() - 0.5 * norm2) / c).max(0.0);
+        let xi = ((self.qp.value() - 0.5 * self.norm2()) / c).max(0.0);
         if slack - xi <= target / c {
             self.position.quiet += 1;
             return Ok(());
         }
         self.position.quiet = 0;
-        let plane = self.plane(vector);
-        let row = self.products(&plane, &sample, &images)?;
-        self.qp.push_with(0, Cut::from_entries(&plane.vector, rhs), &row);
-        self.planes.push(plane);
+        self.planes.push(vector);
+        let row = course.in_oracle(|| self.products());
+        let newest = self.planes.last().expect("pushed just now");
+        self.qp.push_with(0, Cut::from_entries(newest, rhs), &row);
         let tolerance = self.position.tightening.of(0.1 * target);
         let before = self.qp.value();
         // Whatever precision it reaches, its value is an estimate.
@@ -229,17 +229,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.position.tightening.after(self.qp.value() - before, tolerance);
         course.estimate(self.qp.value());
         let kept = self.qp.drop_inactive(self.solver.idle_rounds);
-        let mut at = 0;
-        self.planes.retain(|_| {
-            at += 1;
-            kept.binary_search(&(at - 1)).is_ok()
-        });
+        self.planes = kept.iter().map(|&j| std::mem::take(&mut self.planes[j])).collect();
         Ok(())
-    }
-
-    /// `sum a_j c_j`
-    fn right_sides(&self) -> f64 {
-        self.qp.cuts().iter().zip(self.qp.alphas()).map(|(cut, a)| cut.rhs() * a).sum()
     }
 
     fn atoms(&self, examples: &[usize]) -> Result<Vec<u32>> {
@@ -250,39 +241,49 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         atoms.iter().map(|&atom| self.metric.gram().atoms().row(atom as usize)).collect()
     }
 
-    /// The inner products of a cut with atoms in all slots.
-    fn image(&self, columns: &Columns, coefficients: &[f64], rows: &[SparseView<'_>]) -> Vec<f64> {
+    /// The inner products of a vector with atoms in all slots.
+    fn image(&self, of: &Plane, atoms: &[u32]) -> Vec<f64> {
         let width = self.metric.block().width as usize;
-        let mut image = vec![0.0; rows.len() * width];
-        columns.scores(rows, coefficients, width, &mut image);
-        image
+        let rows = self.views(atoms);
+        let parts = self.pool.map(ranges(rows.len(), PARTS), |range| {
+            let mut image = vec![0.0; range.len() * width];
+            of.columns.scores(&rows[range], &of.coefficients, width, &mut image);
+            image
+        });
+        parts.concat()
     }
 
-    /// The scores of these examples at w, left in `scores`. Returns the inner products of each cut with their atoms.
-    fn look(&mut self, examples: &[usize]) -> Result<Vec<Vec<f64>>> {
+    /// `|w|^2 = 2 (sum a_j c_j - D)`
+    fn norm2(&self) -> f64 {
+        let right: f64 = self.qp.cuts().iter().zip(self.qp.alphas()).map(|(cut, a)| cut.rhs() * a).sum();
+        2.0 * (right - self.qp.value())
+    }
+
+    /// `w = sum a_j g_j`
+    fn combined(&self) -> Entries {
+        let mut sum = Collect::default();
+        for (plane, &a) in self.planes.iter().zip(self.qp.alphas()).filter(|(_, a)| **a > 0.0) {
+            sum.add(a, plane);
+        }
+        sum.merged().to_vec()
+    }
+
+    /// The scores of these examples at w, left in `scores`.
+    fn look(&mut self, w: &[(u64, f64)], examples: &[usize]) -> Result<()> {
         let atoms = self.atoms(examples)?;
-        let rows = self.views(&atoms);
-        let images = self
-            .pool
-            .map(self.planes.iter().collect(), |plane: &Plane| self.image(&plane.columns, &plane.coefficients, &rows));
+        let image = self.image(&self.plane(w), &atoms);
         let (block, width) = (self.metric.block(), self.metric.block().width as usize);
         let inside = self.metric.coordinates();
         let dense = self.scores.as_mut_slice();
         dense[..inside.start].fill(0.0);
         dense[inside.end..].fill(0.0);
-        for &atom in &atoms {
-            dense[block.at(atom, 0)..][..width].fill(0.0);
+        for &(at, value) in w.iter().filter(|e| !inside.contains(&(e.0 as usize))) {
+            dense[at as usize] = value;
         }
-        for ((plane, image), &a) in self.planes.iter().zip(&images).zip(self.qp.alphas()).filter(|(_, a)| **a > 0.0) {
-            for (&atom, image) in atoms.iter().zip(image.chunks_exact(width)) {
-                let scores = &mut dense[block.at(atom, 0)..][..width];
-                scores.iter_mut().zip(image).for_each(|(score, x)| *score += a * x);
-            }
-            for &(at, value) in plane.vector.iter().filter(|e| !inside.contains(&(e.0 as usize))) {
-                dense[at as usize] += a * value;
-            }
+        for (&atom, scores) in atoms.iter().zip(image.chunks_exact(width)) {
+            dense[block.at(atom, 0)..][..width].copy_from_slice(scores);
         }
-        Ok(images)
+        Ok(())
     }
 
     /// The cut of these examples at the scores at hand: left side, right side, and their mean slack.
@@ -304,28 +305,28 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(Sampled { vector: sum.merged().to_vec(), rhs, slack })
     }
 
-    /// The inner products of a new cut with all cuts and with itself.
-    fn products(&self, plane: &Plane, sample: &[usize], images: &[Vec<f64>]) -> Result<Vec<f64>> {
-        let atoms = self.atoms(sample)?;
-        let own = self.image(&plane.columns, &plane.coefficients, &self.views(&atoms));
+    /// The inner products of the newest cut with all cuts and with itself.
+    fn products(&self) -> Vec<f64> {
+        let newest = self.planes.last().expect("a cut");
+        let mut atoms: Vec<u32> = self.planes.iter().flatten().filter_map(|e| self.metric.atom(e.0)).collect();
+        atoms.sort_unstable();
+        atoms.dedup();
+        let image = self.image(&self.plane(newest), &atoms);
         let (block, width) = (self.metric.block(), self.metric.block().width as usize);
-        let inner = |other: &Plane, image: &[f64]| {
-            let mut outside = other.vector.iter().filter(|e| self.metric.atom(e.0).is_none()).peekable();
-            let mut sum = 0.0;
-            for &(at, value) in &plane.vector {
+        let inner = |plane: &Entries| {
+            let (mut place, mut outside, mut sum) = (0, newest.as_slice(), 0.0);
+            for &(at, value) in plane {
                 if let Some(atom) = self.metric.atom(at) {
-                    let place = atoms.binary_search(&atom).expect("an atom of the sample");
+                    place += atoms[place..].partition_point(|&a| a < atom);
                     sum += value * image[place * width + (at as usize - block.at(atom, 0))];
                 } else {
-                    while outside.next_if(|e| e.0 < at).is_some() {}
-                    sum += outside.peek().filter(|e| e.0 == at).map_or(0.0, |e| value * e.1);
+                    outside = &outside[outside.partition_point(|e| e.0 < at)..];
+                    sum += outside.first().filter(|e| e.0 == at).map_or(0.0, |e| value * e.1);
                 }
             }
             sum
         };
-        let mut row: Vec<f64> = self.planes.iter().zip(images).map(|(other, image)| inner(other, image)).collect();
-        row.push(inner(plane, &own));
-        Ok(row)
+        self.pool.map(self.planes.iter().collect(), inner)
     }
 
     /// w, by its coefficients, and what a sample says of it. Where there are few examples it is all of them, and w has its
@@ -335,8 +336,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let mut w = problem.zero();
         let (_, coefficients) = w.both_mut();
         let coefficients = coefficients.expect("a kernel's weights");
-        for (plane, &a) in self.planes.iter().zip(self.qp.alphas()) {
-            plane.vector.iter().for_each(|&(at, value)| coefficients[at as usize] += a * value);
+        let sum = self.combined();
+        for &(at, value) in &sum {
+            coefficients[at as usize] = value;
         }
         if n <= LOOKED_AT {
             self.metric.refresh(&mut w, self.pool);
@@ -344,8 +346,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             return Ok((w, Estimate { primal, train_loss }));
         }
         let sample: Vec<usize> = (0..LOOKED_AT).map(|_| self.position.random.below(n)).collect();
-        let norm2 = 2.0 * (self.right_sides() - self.qp.value());
-        self.look_at_all(&w, &sample)?;
+        let norm2 = self.norm2();
+        self.look(&sum, &sample)?;
         let (scale, c) = (problem.formulation().loss_scale, problem.formulation().c);
         let sums = self.pool.map(ranges(sample.len(), PARTS), |range| {
             let mut scratch = OracleScratch::default();
@@ -365,31 +367,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let n = sample.len() as f64;
         Ok((w, Estimate { primal: 0.5 * norm2 + c * slack / n, train_loss: loss / n }))
     }
-
-    /// The scores of many examples at once, from the coefficients of w.
-    fn look_at_all(&mut self, w: &Weights, examples: &[usize]) -> Result<()> {
-        let whole = self.plane(nonzeros(w.coefficients()));
-        let atoms = self.atoms(examples)?;
-        let rows = self.views(&atoms);
-        let parts = self
-            .pool
-            .map(ranges(rows.len(), PARTS), |range| self.image(&whole.columns, &whole.coefficients, &rows[range]));
-        let (block, width) = (self.metric.block(), self.metric.block().width as usize);
-        let inside = self.metric.coordinates();
-        let dense = self.scores.as_mut_slice();
-        dense[..inside.start].copy_from_slice(&w.coefficients()[..inside.start]);
-        dense[inside.end..].copy_from_slice(&w.coefficients()[inside.end..]);
-        for (&atom, scores) in atoms.iter().zip(parts.concat().chunks_exact(width)) {
-            dense[block.at(atom, 0)..][..width].copy_from_slice(scores);
-        }
-        Ok(())
-    }
 }
 
 impl<T: Task> Resumable for Run<'_, '_, T> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.qp)?;
-        out.put(&self.planes.iter().map(|plane| &plane.vector).collect::<Vec<_>>())?;
+        out.put(&self.planes)?;
         out.put(&self.position)
     }
 }
