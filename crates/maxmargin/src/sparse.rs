@@ -22,6 +22,11 @@ impl<'a> SparseView<'a> {
         Self { indices, values }
     }
 
+    /// One feature that is always there, with value 1.
+    pub fn constant() -> SparseView<'static> {
+        SparseView::new(&[0], &[1.0])
+    }
+
     /// The indices, ascending.
     pub fn indices(&self) -> &'a [u32] {
         self.indices

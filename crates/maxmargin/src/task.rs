@@ -1,5 +1,7 @@
 //! What a structured prediction task has to say about itself.
 
+mod factored;
+
 use std::fmt::Debug;
 
 use serde::Serialize;
@@ -9,6 +11,8 @@ use crate::error::Result;
 use crate::features::{Block, Scaled, Score, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
+
+pub use factored::{Factored, Part, Slots};
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
 #[derive(Debug)]
@@ -102,6 +106,14 @@ pub trait Task: Sync {
 
     /// An argmax that is exact for losses that do not add up over the pieces of an output, where there is one.
     fn counted(&self) -> Option<&dyn Counted<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The outputs as labels of variables, where they are: for solvers that look at factors one by one.
+    fn factored(&self) -> Option<&dyn Factored<Self>>
     where
         Self: Sized,
     {

@@ -122,13 +122,6 @@ pub struct Tagging {
     constraints: Option<Constraints>,
 }
 
-/// A feature that is always there.
-const CONSTANT: (&[u32], &[f32]) = (&[0], &[1.0]);
-
-fn constant() -> SparseView<'static> {
-    SparseView::new(CONSTANT.0, CONSTANT.1)
-}
-
 /// The decoder's tables.
 #[derive(Debug, Default)]
 pub struct TagScratch {
@@ -408,7 +401,7 @@ impl Tagging {
     /// What the tags up to token t add to psi beside its own features.
     fn links(&self, x: Sentence<'_>, y: &[u32], t: usize, scale: f64, sink: &mut impl Sink) {
         let [transition, first, last, edge, triple, _] = self.blocks;
-        let (k, phi) = (self.shape.tags, constant());
+        let (k, phi) = (self.shape.tags, SparseView::constant());
         if t == 0 {
             sink.part(first, y[0], phi, scale);
         } else {
