@@ -55,6 +55,11 @@ pub(crate) enum SolverName {
     SampledLinear,
     /// The same without a look at all examples: its time does not depend on their number
     SampledConstant,
+    /// Factor by factor, tied by multipliers, with oracles that need not look at every label: for labels in the hundreds
+    /// and more (tag, graph, multilabel)
+    Gdmm,
+    /// The same without multipliers, so that factors agree only about: a baseline
+    SoftBcfw,
     /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse)
     Mle,
 }
@@ -374,6 +379,16 @@ pub(crate) struct SolverOptions {
     /// Number of new cuts that --update batch waits for (n-slack) [default: 100]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
+    /// What it costs where factors disagree (gdmm, soft-bcfw) [default: 1]
+    #[arg(long, value_name = "RHO", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) rho: Option<f64>,
+    /// Step of the multipliers (gdmm) [default: 1]
+    #[arg(long, value_name = "ETA", value_parser = positive, allow_negative_numbers = true)]
+    pub(crate) eta: Option<f64>,
+    /// Parts of a variable's labels, of which a visit searches one; 1 searches all labels of all factors, one by one (gdmm,
+    /// soft-bcfw) [default: one for every 64 labels]
+    #[arg(long, value_name = "NU", value_parser = at_least_one)]
+    pub(crate) fmo_parts: Option<usize>,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     pub(crate) threads: Option<usize>,

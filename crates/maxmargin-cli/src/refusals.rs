@@ -270,6 +270,8 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
     let is_mle = name == SolverName::Mle;
     let no_c = "perceptron and mle have no C";
     let no_bound = "perceptron and mle know no bound, hence no gap";
+    let is_factorwise = matches!(name, SolverName::Gdmm | SolverName::SoftBcfw);
+    let factorwise = "belongs to the solvers gdmm and soft-bcfw";
     let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (
@@ -309,6 +311,10 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--penalty",
             "subgradient, perceptron and mle have no hard margin; take n-slack",
         ),
+        (solver.rho.is_some() && !is_factorwise, "--rho", factorwise),
+        (solver.eta.is_some() && name != SolverName::Gdmm, "--eta", "belongs to --solver gdmm"),
+        (solver.fmo_parts.is_some() && !is_factorwise, "--fmo-parts", factorwise),
+        (solver.warm_start.is_some() && is_factorwise, "--warm-start", "gdmm and soft-bcfw begin without weights"),
         (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
         (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),
         (problem.c.is_some() && is_perceptron, "--c", no_c),

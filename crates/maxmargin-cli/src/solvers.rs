@@ -6,6 +6,7 @@ use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement, Scheme};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
+use maxmargin::solver::gdmm::{Gdmm, Oracle};
 use maxmargin::solver::mle::Mle;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
@@ -28,6 +29,7 @@ pub(crate) enum Chosen {
     FrankWolfe(FrankWolfe),
     Mle(Mle),
     SampledConstant(SampledConstant),
+    Gdmm(Gdmm),
 }
 
 /// The solver that will run, and why where the user has named none.
@@ -73,6 +75,12 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOp
             };
             Chosen::Planes(CuttingPlane::sampled(kernel.sample_size.unwrap_or(auto::SAMPLE_SIZE), scheme))
         }
+        SolverName::Gdmm | SolverName::SoftBcfw => {
+            let default = Gdmm::default();
+            let eta = if name == SolverName::SoftBcfw { 0.0 } else { options.eta.unwrap_or(default.eta) };
+            let oracle = if options.fmo_parts == Some(1) { Oracle::Brute } else { default.oracle };
+            Chosen::Gdmm(Gdmm { rho: options.rho.unwrap_or(default.rho), eta, parts: options.fmo_parts, oracle })
+        }
         SolverName::SampledConstant => {
             let default = SampledConstant::default();
             Chosen::SampledConstant(SampledConstant { size: kernel.sample_size.unwrap_or(default.size), ..default })
@@ -106,6 +114,7 @@ impl Solver for Chosen {
             Self::FrankWolfe(solver) => solver.name(),
             Self::Mle(solver) => solver.name(),
             Self::SampledConstant(solver) => solver.name(),
+            Self::Gdmm(solver) => solver.name(),
         }
     }
 
@@ -125,6 +134,7 @@ impl Solver for Chosen {
             Self::FrankWolfe(solver) => solver.solve(problem, settings, observer),
             Self::Mle(solver) => solver.solve(problem, settings, observer),
             Self::SampledConstant(solver) => solver.solve(problem, settings, observer),
+            Self::Gdmm(solver) => solver.solve(problem, settings, observer),
         }
     }
 }

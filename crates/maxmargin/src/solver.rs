@@ -16,6 +16,7 @@ pub mod cutting_plane;
 pub mod dual_coordinate;
 pub mod folds;
 pub mod frank_wolfe;
+pub mod gdmm;
 pub mod guarantee;
 pub mod heldout;
 mod lanes;

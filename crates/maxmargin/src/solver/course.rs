@@ -169,6 +169,12 @@ impl<'o> Course<'o> {
         self
     }
 
+    /// Ends after `passes` where the user names no limit.
+    pub(super) fn at_most_passes(mut self, passes: f64) -> Self {
+        self.max_passes.get_or_insert(passes);
+        self
+    }
+
     /// The course of a solver whose dual value is an estimate, no bound.
     pub(super) fn with_estimate(mut self) -> Self {
         self.so_far.worth = Worth::Estimate;

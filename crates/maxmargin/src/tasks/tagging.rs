@@ -17,7 +17,7 @@ use crate::features::{Block, Sink};
 use crate::inference::chain::{Chain, Counts, Order, Pairs, can_count};
 use crate::memory::prefetch;
 use crate::sparse::{Rows, SparseMatrix, SparseView};
-use crate::task::{Counted, LossTerm, Task};
+use crate::task::{Counted, Factored, LossTerm, Part, Slots, Task};
 use crate::weights::Weights;
 
 mod constraints;
@@ -376,6 +376,11 @@ impl Task for Tagging {
         self.loss.is_a_count().then_some(self)
     }
 
+    fn factored(&self) -> Option<&dyn Factored<Self>> {
+        let is_plain = self.shape.order == Order::First && self.shape.edges == 0 && self.constraints.is_none();
+        (is_plain && matches!(self.loss, TagLoss::Hamming(_))).then_some(self)
+    }
+
     fn generative<'e>(&self, examples: &mut dyn Iterator<Item = (Sentence<'e>, &'e Vec<u32>, f64)>) -> Option<Weights> {
         hmm::estimate(self, examples)
     }
@@ -451,6 +456,54 @@ impl Tagging {
         match self.loss {
             TagLoss::Hamming(_) => x.tokens.len(),
             TagLoss::ZeroOne => 1,
+        }
+    }
+}
+
+/// A chain: a variable for each token, a table for each pair of neighbours.
+impl Factored<Self> for Tagging {
+    fn variables(&self, x: Sentence<'_>) -> usize {
+        x.tokens.len()
+    }
+
+    fn domain(&self, _x: Sentence<'_>, _v: usize) -> u32 {
+        self.shape.tags
+    }
+
+    fn unary<'a>(&self, x: Sentence<'a>, v: usize, visit: &mut dyn FnMut(Part<'a>)) {
+        let [_, first, last, ..] = self.blocks;
+        let mut part = |block, phi| visit(Part { block, slots: Slots::Each, phi });
+        part(self.emission(), x.tokens.row(v));
+        if v == 0 {
+            part(first, SparseView::constant());
+        }
+        if v + 1 == x.tokens.len() {
+            part(last, SparseView::constant());
+        }
+    }
+
+    fn factors(&self, x: Sentence<'_>) -> usize {
+        x.tokens.len() - 1
+    }
+
+    fn factor<'a>(&self, _x: Sentence<'a>, f: usize, scope: &mut Vec<u32>, visit: &mut dyn FnMut(Part<'a>)) {
+        scope.clear();
+        scope.extend([f as u32, f as u32 + 1]);
+        visit(Part { block: self.blocks[0], slots: Slots::Each, phi: SparseView::constant() });
+    }
+
+    fn labels(&self, _x: Sentence<'_>, y: &Vec<u32>, labels: &mut Vec<u32>) {
+        labels.clone_from(y);
+    }
+
+    fn output(&self, labels: &[u32], y: &mut Vec<u32>) {
+        labels.clone_into(y);
+    }
+
+    fn cost(&self, truth: u32) -> f64 {
+        match &self.loss {
+            TagLoss::Hamming(costs) => cost(costs, truth),
+            TagLoss::ZeroOne => 1.0,
         }
     }
 }

@@ -1,0 +1,309 @@
+//! Greedy direction method of multipliers: training factor by factor (Yen, Huang, Zhong, Zhang, Ravikumar, Dhillon 2016).
+//!
+//! ```text
+//! max  sum_v cost_v b_v(wrong labels) - 1/2 |w|^2,   w = sum over variables and factors of U phi(truth) - sum_l b(l) phi(l)
+//! b_v, b_f >= 0 with sum U = C c_i / n each,   M_jf b_f = b_j  for every variable j of a factor f
+//! ```
+//!
+//! That is the dual (10) of the paper, with b = U at the truth less the paper's alpha. It is taken block by block on
+//!
+//! ```text
+//! 1/2 |w|^2 - sum_v cost b_v + rho/2 sum_jf |M_jf b_f - b_j + lambda_jf|^2
+//! ```
+//!
+//! and after each visit `lambda_jf += eta (M_jf b_f - b_j)`. A block is a variable or a factor. It holds the few labels that have,
+//! or had, mass. A visit looks for the best label outside, the factorwise oracle, takes it in where it is better than all that
+//! are held, and solves the block over them by exact pair steps.
+//!
+//! **Oracles.** A variable with many labels looks at one part of them, drawn at random, and at those that its messages favour.
+//! A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where
+//! both labels have messages, or one has, or none. All others look at every label.
+//!
+//! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. Messages cancel, though: the
+//! sum of the blocks' maxima bounds the loss of the linear programming relaxation, hence on trees the loss itself. That is
+//! how the objective is computed at the end, without any decoding.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use super::course::Saved;
+use super::permutation::Permutation;
+use super::state::{Resumable, Writer, check, check_weights, is_sound};
+use super::{Course, Observer, Settings, Solution, Solver, Status};
+use crate::error::{Error, Result};
+use crate::parallel::{Pool, ranges};
+use crate::problem::{Penalty, Problem, Rescaling};
+use crate::random::Random;
+use crate::task::{Factored, Task};
+use crate::weights::Weights;
+
+mod block;
+mod ordered;
+mod structure;
+mod visit;
+
+use block::Block;
+use structure::Structure;
+use visit::{Orders, Scratch};
+
+/// How factorwise oracles look for labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Oracle {
+    /// In less time than there are labels, where there are many.
+    #[default]
+    Sublinear,
+    /// At every label.
+    Brute,
+}
+
+/// Greedy direction method of multipliers, and soft-bcfw, which is the same without multipliers.
+#[derive(Debug, Clone)]
+pub struct Gdmm {
+    /// rho > 0: what disagreement costs.
+    pub rho: f64,
+    /// eta >= 0: the step of the multipliers; 0: soft-bcfw.
+    pub eta: f64,
+    /// nu: a variable's labels are cut into so many parts; None: parts of [`PART`] labels.
+    pub parts: Option<usize>,
+    /// How labels are looked for.
+    pub oracle: Oracle,
+}
+
+impl Default for Gdmm {
+    fn default() -> Self {
+        Self { rho: 1.0, eta: 1.0, parts: None, oracle: Oracle::default() }
+    }
+}
+
+/// Labels in a part.
+pub const PART: usize = 64;
+
+/// Passes after which training ends where the user names no limit.
+const PASSES: f64 = 200.0;
+
+/// The training loss is estimated on so many examples.
+const LOOKED_AT: usize = 200;
+
+impl Solver for Gdmm {
+    fn name(&self) -> &'static str {
+        if self.eta > 0.0 { "gdmm" } else { "soft-bcfw" }
+    }
+
+    fn solve<T: Task>(
+        &self,
+        problem: &Problem<'_, T>,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solution> {
+        let name = self.name();
+        super::refuse_kernel(name, problem)?;
+        let Some(factored) = problem.task().factored() else {
+            let rule = format!("{name} is for outputs that are labels of variables, with a loss that adds up over them");
+            return Err(Error::setting("solver", rule));
+        };
+        let formulation = problem.formulation();
+        if formulation.penalty != Penalty::Linear || formulation.rescaling != Rescaling::Margin {
+            return Err(Error::setting("solver", format!("{name} is for margin rescaling and linear slack")));
+        }
+        if !(self.rho > 0.0 && self.rho.is_finite()) {
+            return Err(Error::setting("rho", format!("must be positive and finite, not {}", self.rho)));
+        }
+        if !(self.eta >= 0.0 && self.eta.is_finite()) {
+            return Err(Error::setting("eta", format!("must not be negative, and finite, not {}", self.eta)));
+        }
+        if self.parts == Some(0) {
+            return Err(Error::setting("fmo-parts", "must be at least 1"));
+        }
+        if settings.warm_start.is_some() {
+            return Err(Error::setting("warm-start", format!("{name} begins without weights")));
+        }
+        let mut course = Course::new(self, problem, settings, observer)?.with_estimate().at_most_passes(PASSES);
+        let pool = Pool::new(settings.threads)?;
+        let mut run = Run::new(self, problem, factored, settings.seed);
+        if let Some(saved) = course.resume(problem, &pool)? {
+            run.restore(saved)?;
+        }
+        course.so_far.primal = f64::INFINITY;
+        let status = run.rounds(&mut course)?;
+        let primal = course.in_oracle(|| run.bound(&pool))?;
+        let train_loss = run.train_loss(&pool)?;
+        course.offer(&run.w, primal);
+        let mut solution = course.finish(status)?;
+        solution.train_loss = Some(train_loss);
+        Ok(solution)
+    }
+}
+
+/// The dual variables of an example.
+#[derive(Debug, Serialize, Deserialize)]
+struct Duals {
+    variables: Vec<Block>,
+    factors: Vec<Block>,
+    /// By joint of a factor and a variable: the multipliers that are not zero.
+    multipliers: Vec<Vec<(u32, f64)>>,
+}
+
+/// Where a run stands between two passes, beside its dual variables and w.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    random: Random,
+    /// `|w|^2`, and `sum cost b` of wrong labels.
+    norm2: f64,
+    cost: f64,
+    /// Of the last pass: what the blocks were short of their best, and the mass on which they disagree, each a sum.
+    gap: f64,
+    disagreement: f64,
+}
+
+struct Run<'p, 'a, T: Task> {
+    solver: &'p Gdmm,
+    problem: &'p Problem<'a, T>,
+    factored: &'p dyn Factored<T>,
+    w: Weights,
+    duals: Vec<Duals>,
+    order: Permutation,
+    orders: Orders,
+    position: Position,
+}
+
+impl<'p, 'a, T: Task> Run<'p, 'a, T> {
+    fn new(solver: &'p Gdmm, problem: &'p Problem<'a, T>, factored: &'p dyn Factored<T>, seed: u64) -> Self {
+        let w = problem.zero();
+        let (mut structure, mut labels) = (Structure::default(), Vec::new());
+        let (mut duals, mut orders) = (Vec::with_capacity(problem.len()), Orders::default());
+        for i in 0..problem.len() {
+            structure.fill(factored, problem.input(i));
+            factored.labels(problem.input(i), problem.truth(i), &mut labels);
+            let cap = cap(problem, i);
+            duals.push(Duals {
+                variables: labels.iter().map(|&label| Block::at(label, cap)).collect(),
+                factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, &labels), cap)).collect(),
+                multipliers: vec![Vec::new(); structure.count()],
+            });
+            if solver.oracle == Oracle::Sublinear {
+                orders.add(&structure, &w);
+            }
+        }
+        let position = Position { random: Random::new(seed), norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0 };
+        let order = Permutation::new(problem, seed);
+        Self { solver, problem, factored, w, duals, order, orders, position }
+    }
+
+    fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
+        let (reader, d) = (&mut saved.reader, self.problem.dimension());
+        self.w = reader.take()?;
+        check_weights(&self.w, d)?;
+        let duals: Vec<Duals> = reader.take()?;
+        check(duals.len() == self.duals.len(), "examples")?;
+        let mut structure = Structure::default();
+        for (i, (own, fresh)) in duals.iter().zip(&self.duals).enumerate() {
+            structure.fill(self.factored, self.problem.input(i));
+            check(own.variables.len() == fresh.variables.len() && own.factors.len() == fresh.factors.len(), "blocks")?;
+            check(own.multipliers.len() == fresh.multipliers.len(), "multipliers")?;
+            let is_fine = |block: &Block, fresh: &Block, labels: u32| {
+                block.held.first().map(|held| held.0) == fresh.held.first().map(|held| held.0)
+                    && block.held.iter().all(|held| held.0 < labels && held.1 >= 0.0 && is_sound(held.1))
+            };
+            let mut variables = own.variables.iter().zip(&fresh.variables).zip(&structure.domains);
+            check(variables.all(|((own, fresh), &labels)| is_fine(own, fresh, labels)), "blocks")?;
+            let mut factors = own.factors.iter().zip(&fresh.factors).zip(&structure.factors);
+            check(factors.all(|((own, fresh), factor)| is_fine(own, fresh, factor.labels)), "blocks")?;
+            let mut numbers = (0..own.factors.len()).flat_map(|f| structure.joints_of(f));
+            let is_fine = |(joint, v): (usize, usize)| {
+                own.multipliers[joint].iter().all(|&(label, x)| label < structure.domains[v] && is_sound(x))
+            };
+            check(numbers.all(is_fine), "multipliers")?;
+        }
+        self.duals = duals;
+        self.order.read(reader)?;
+        self.position = reader.take()?;
+        let Position { norm2, cost, gap, disagreement, .. } = self.position;
+        check([norm2, cost, gap, disagreement].into_iter().all(is_sound), "the sums")?;
+        if let Some(growth) = saved.growth {
+            self.w.scale(growth);
+            self.position.norm2 *= growth * growth;
+            self.position.cost *= growth;
+            for duals in &mut self.duals {
+                let masses = duals.variables.iter_mut().chain(&mut duals.factors).flat_map(|block| &mut block.held);
+                masses.chain(duals.multipliers.iter_mut().flatten()).for_each(|held| held.1 *= growth);
+            }
+            self.order.begin_pass();
+        }
+        self.orders.refresh(&self.w);
+        Ok(())
+    }
+
+    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
+        let mut last = course.begin(self);
+        let mut scratch = Scratch::default();
+        loop {
+            if let ControlFlow::Break(status) = last {
+                return Ok(status);
+            }
+            course.in_oracle(|| self.pass(&mut scratch));
+            course.so_far.oracle_calls += self.order.len() as u64;
+            let (mut held, mut support) = (0, 0);
+            for block in self.duals.iter().flat_map(|duals| duals.variables.iter().chain(&duals.factors)) {
+                held += block.held.len() - 1;
+                support += block.held.iter().skip(1).filter(|held| held.1 > 0.0).count();
+            }
+            (course.so_far.working_set, course.so_far.support) = (held, support);
+            let Position { norm2, cost, gap, disagreement, .. } = self.position;
+            course.estimate(cost - 0.5 * norm2);
+            // Mass that one block has elsewhere than another costs about a label's cost, 1 as a rule.
+            course.so_far.done = gap + disagreement <= course.target();
+            last = course.end_round(None, self);
+        }
+    }
+
+    /// Visits every example.
+    fn pass(&mut self, scratch: &mut Scratch<'a>) {
+        (self.position.gap, self.position.disagreement) = (0.0, 0.0);
+        self.order.begin_pass();
+        while let &[i] = self.order.next(1) {
+            self.visit(i as usize, scratch);
+        }
+    }
+
+    /// What P(w) is at most: with the relaxation's loss, as the messages bound it.
+    fn bound(&self, pool: &Pool) -> Result<f64> {
+        const PARTS: usize = 256;
+        let sums = pool.map(ranges(self.problem.len(), PARTS), |range| {
+            let mut scratch = Scratch::default();
+            range.map(|i| self.bound_of(i, &mut scratch)).sum::<Result<f64>>()
+        });
+        Ok(0.5 * self.w.norm2() + sums.into_iter().sum::<Result<f64>>()?)
+    }
+
+    /// The mean loss of some examples.
+    fn train_loss(&self, pool: &Pool) -> Result<f64> {
+        let (problem, n) = (self.problem, self.problem.len());
+        let looked_at = n.min(LOOKED_AT);
+        let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
+            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
+            problem.task().argmax(&self.w, problem.input(i), None, &mut scratch, &mut y)?;
+            Ok(problem.formulation().loss_scale * problem.task().loss(problem.truth(i), &y))
+        });
+        Ok(losses.into_iter().sum::<Result<f64>>()? / looked_at as f64)
+    }
+}
+
+/// U of example i.
+fn cap<T: Task>(problem: &Problem<'_, T>, i: usize) -> f64 {
+    problem.formulation().c * problem.weight(i) / problem.len() as f64
+}
+
+impl<T: Task> Resumable for Run<'_, '_, T> {
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put(&self.w)?;
+        out.put(&self.duals)?;
+        out.put(&self.order)?;
+        out.put(&self.position)
+    }
+
+    fn weights(&self) -> Option<Cow<'_, Weights>> {
+        Some(Cow::Borrowed(&self.w))
+    }
+}

@@ -1,0 +1,438 @@
+//! A visit to an example: its variables, its factors, its multipliers.
+
+use super::ordered::Ordered;
+use super::structure::{Structure, is_constant};
+use super::{Duals, Oracle, PART, Run, cap};
+use crate::error::Result;
+use crate::features::Block as Place;
+use crate::sparse::SparseView;
+use crate::task::{Part, Slots, Task};
+use crate::weights::Weights;
+
+/// Domains up to here are looked at as a whole: their scores are few contiguous numbers.
+const SMALL: usize = 2 * PART;
+
+/// Tables with up to so many labels are looked at as a whole.
+const SMALL_TABLE: u32 = 256;
+
+/// A multiplier below this share of U is rounding.
+const NOTHING: f64 = 1e-12;
+
+/// The orders of large tables, by where they stand in w.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    tables: Vec<(Place, Ordered)>,
+}
+
+impl Orders {
+    /// Orders the tables of these factors that are large and have none yet.
+    pub(super) fn add(&mut self, structure: &Structure<'_>, w: &Weights) {
+        for (f, factor) in structure.factors.iter().enumerate() {
+            let Part { block, slots, phi } = factor.part;
+            let is_table = factor.arity == 2 && slots == Slots::Each && is_constant(phi) && block.rows == 1;
+            if is_table && factor.labels > SMALL_TABLE && self.of(block).is_none() {
+                let mut domains = structure.joints_of(f).map(|(_, v)| structure.domains[v] as usize);
+                let (rows, columns) = (domains.next().unwrap_or(0), domains.next().unwrap_or(0));
+                self.tables.push((block, Ordered::new(rows, columns, table(w, block))));
+            }
+        }
+    }
+
+    /// Orders all tables anew.
+    pub(super) fn refresh(&mut self, w: &Weights) {
+        for (block, ordered) in &mut self.tables {
+            *ordered = Ordered::new(ordered.rows(), ordered.columns(), table(w, *block));
+        }
+    }
+
+    fn of(&self, block: Place) -> Option<&Ordered> {
+        self.tables.iter().find(|(own, _)| *own == block).map(|(_, ordered)| ordered)
+    }
+
+    fn of_mut(&mut self, block: Place) -> Option<&mut Ordered> {
+        self.tables.iter_mut().find(|(own, _)| *own == block).map(|(_, ordered)| ordered)
+    }
+}
+
+fn table(w: &Weights, block: Place) -> &[f64] {
+    &w.as_slice()[block.base as usize..][..block.len() as usize]
+}
+
+/// Labels with numbers, few of them.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Few {
+    entries: Vec<(u32, f64)>,
+}
+
+impl Few {
+    fn add(&mut self, label: u32, value: f64) {
+        match self.entries.iter_mut().find(|entry| entry.0 == label) {
+            Some(entry) => entry.1 += value,
+            None => self.entries.push((label, value)),
+        }
+    }
+
+    fn get(&self, label: u32) -> f64 {
+        self.entries.iter().find(|entry| entry.0 == label).map_or(0.0, |entry| entry.1)
+    }
+
+    fn has(&self, label: u32) -> bool {
+        self.entries.iter().any(|entry| entry.0 == label)
+    }
+}
+
+/// What a visit needs, kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch<'a> {
+    structure: Structure<'a>,
+    parts: Vec<Part<'a>>,
+    truth: Vec<u32>,
+    /// Messages to a variable, or to each of a factor's.
+    messages: Vec<Few>,
+    /// Scores of a range of labels.
+    range: Vec<f64>,
+    scores: Vec<f64>,
+    before: Vec<(u32, f64)>,
+}
+
+/// `<w, phi in the slot of a label>`
+fn score(w: &Weights, part: &Part<'_>, label: u32, labels: u32) -> f64 {
+    let Some(slot) = part.slots.of(label as usize, labels as usize) else { return 0.0 };
+    let (w, block) = (w.as_slice(), part.block);
+    part.phi.iter().map(|(j, x)| f64::from(x) * w[block.at(j, slot)]).sum()
+}
+
+/// The scores of the labels `start..start + range.len()`, added.
+fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mut [f64]) {
+    if let Slots::AllOn(_) = part.slots {
+        if let Some(last) = range.get_mut((labels as usize - 1).wrapping_sub(start)) {
+            *last += score(w, part, labels - 1, labels);
+        }
+        return;
+    }
+    let w = w.as_slice();
+    for (j, x) in part.phi.iter() {
+        let (x, row) = (f64::from(x), &w[part.block.at(j, 0) + start..][..range.len()]);
+        range.iter_mut().zip(row).for_each(|(sum, w)| *sum += x * w);
+    }
+}
+
+impl<'a, T: Task> Run<'_, 'a, T> {
+    /// `M_jf b_f - b_j + lambda_jf` of a joint, added.
+    fn message(&self, duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
+        let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
+        for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
+            sum.add(structure.own(joint, label), mass);
+        }
+        for &(label, mass) in duals.variables[v].held.iter().filter(has_mass) {
+            sum.add(label, -mass);
+        }
+        for &(label, multiplier) in &duals.multipliers[joint] {
+            sum.add(label, multiplier);
+        }
+    }
+
+    /// Messages from all factors to variable v.
+    fn to_variable(&self, duals: &Duals, structure: &Structure<'_>, v: usize, sum: &mut Few) {
+        sum.entries.clear();
+        for joint in structure.joints(v) {
+            self.message(duals, structure, joint.factor as usize, (joint.number as usize, v), sum);
+        }
+    }
+
+    /// Messages from factor f to each of its variables.
+    fn to_factor(&self, duals: &Duals, structure: &Structure<'_>, f: usize, sums: &mut Vec<Few>) {
+        sums.resize(sums.len().max(structure.factors[f].arity as usize), Few::default());
+        for (joint, sum) in structure.joints_of(f).zip(sums) {
+            sum.entries.clear();
+            self.message(duals, structure, f, joint, sum);
+        }
+    }
+
+    pub(super) fn visit(&mut self, i: usize, scratch: &mut Scratch<'a>) {
+        let (x, cap) = (self.problem.input(i), cap(self.problem, i));
+        scratch.structure.fill(self.factored, x);
+        self.factored.labels(x, self.problem.truth(i), &mut scratch.truth);
+        let mut duals = std::mem::replace(
+            &mut self.duals[i],
+            Duals { variables: Vec::new(), factors: Vec::new(), multipliers: Vec::new() },
+        );
+        for v in 0..scratch.structure.domains.len() {
+            scratch.parts.clear();
+            let parts = &mut scratch.parts;
+            self.factored.unary(x, v, &mut |part| parts.push(part));
+            self.visit_variable(v, cap, &mut duals, scratch);
+        }
+        for f in 0..scratch.structure.factors.len() {
+            self.visit_factor(f, cap, &mut duals, scratch);
+        }
+        self.update_multipliers(cap, &mut duals, scratch);
+        self.duals[i] = duals;
+    }
+
+    fn visit_variable(&mut self, v: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, parts, truth, messages, range, scores, before } = scratch;
+        messages.resize(messages.len().max(1), Few::default());
+        let message = &mut messages[0];
+        self.to_variable(duals, structure, v, message);
+        let (rho, labels) = (self.solver.rho, structure.domains[v]);
+        let cost = self.factored.cost(truth[v]) * self.problem.formulation().loss_scale;
+        let block = &mut duals.variables[v];
+        let (start, len) = self.part(labels as usize);
+        range.clear();
+        range.resize(len, 0.0);
+        for part in &*parts {
+            add_range(&self.w, part, labels, start, range);
+        }
+        let is_whole = len == labels as usize;
+        // Of a label that may be outside of the range.
+        let at = |w: &Weights, range: &[f64], label: u32| {
+            let own = match range.get((label as usize).wrapping_sub(start)) {
+                Some(&score) => score,
+                None => parts.iter().map(|part| score(w, part, label, labels)).sum(),
+            };
+            own + if label == truth[v] { 0.0 } else { cost } + rho * message.get(label)
+        };
+        scores.clear();
+        scores.extend(block.held.iter().map(|held| at(&self.w, range, held.0)));
+        // Labels without messages are compared by their scores alone, the others one by one.
+        let mut best: Option<(u32, f64)> = None;
+        for (label, &score) in (start as u32..).zip(&*range) {
+            let is_better = best.is_none_or(|(_, most)| score + cost > most);
+            if is_better && block.place(label).is_none() && !message.has(label) {
+                best = Some((label, score + cost));
+            }
+        }
+        for &(label, value) in &message.entries {
+            if (is_whole || value > 0.0) && block.place(label).is_none() {
+                let score = at(&self.w, range, label);
+                if best.is_none_or(|(_, most)| score > most) {
+                    best = Some((label, score));
+                }
+            }
+        }
+        if let Some((label, score)) = best
+            && scores.iter().all(|&held| score > held)
+        {
+            block.held.push((label, 0.0));
+            scores.push(score);
+        }
+        self.position.gap += block.gap(scores, cap);
+        let ties = rho * structure.joints(v).len() as f64;
+        let norm2 = |label: u32| -> f64 {
+            let has = |part: &&Part<'_>| part.slots.of(label as usize, labels as usize).is_some();
+            parts.iter().filter(has).map(|part| part.phi.norm2()).sum()
+        };
+        let (on, off) = (norm2(labels - 1), norm2(0));
+        let curvature = |a: u32, b: u32| if a != b { 0.0 } else { ties + if a == 0 { off } else { on } };
+        before.clone_from(&block.held);
+        block.solve(scores, cap, curvature);
+        for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
+            for part in &*parts {
+                if let Some(slot) = part.slots.of(label as usize, labels as usize) {
+                    subtract(&mut self.w, &mut self.position.norm2, part.block, slot, part.phi, new - old);
+                }
+            }
+            self.position.cost += if label == truth[v] { 0.0 } else { cost * (new - old) };
+        }
+        block.forget(scores);
+    }
+
+    /// The labels that a variable looks at: where they start, and how many.
+    fn part(&mut self, labels: usize) -> (usize, usize) {
+        if self.solver.oracle == Oracle::Brute || (labels <= SMALL && self.solver.parts.is_none()) {
+            return (0, labels);
+        }
+        let parts = self.solver.parts.unwrap_or(labels.div_ceil(PART)).min(labels);
+        let part = self.position.random.below(parts);
+        let (start, end) = (labels * part / parts, labels * (part + 1) / parts);
+        (start, end - start)
+    }
+
+    fn visit_factor(&mut self, f: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, messages, range, scores, before, .. } = scratch;
+        self.to_factor(duals, structure, f, messages);
+        let factor = structure.factors[f];
+        let (rho, Part { block: place, slots, phi }) = (self.solver.rho, factor.part);
+        let messages = &messages[..factor.arity as usize];
+        let joints = || structure.joints_of(f).zip(messages);
+        let against = |label: u32| -> f64 {
+            joints().map(|((joint, _), message)| message.get(structure.own(joint, label))).sum()
+        };
+        let block = &mut duals.factors[f];
+        let at = |w: &Weights, label: u32| score(w, &factor.part, label, factor.labels) - rho * against(label);
+        scores.clear();
+        scores.extend(block.held.iter().map(|held| at(&self.w, held.0)));
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let best = match self.orders.of(place) {
+            Some(ordered) => best_pair(ordered, table(&self.w, place), rho, messages, |label| block.place(label).is_some()),
+            None => {
+                range.clear();
+                range.resize(factor.labels as usize, 0.0);
+                add_range(&self.w, &factor.part, factor.labels, 0, range);
+                for (joint, message) in joints() {
+                    spread(structure, joint.0, message, -rho, range);
+                }
+                let outside = (0..).zip(&*range).filter(|(label, _)| block.place(*label).is_none());
+                outside.fold(None, |best: Option<(u32, f64)>, (label, &score)| {
+                    if best.is_none_or(|(_, most)| score > most) { Some((label, score)) } else { best }
+                })
+            }
+        };
+        if let Some((label, score)) = best.filter(|&(_, score)| score > most) {
+            block.held.push((label, 0.0));
+            scores.push(score);
+        }
+        self.position.gap += block.gap(scores, cap);
+        let norm2 = phi.norm2();
+        let curvature = |a: u32, b: u32| {
+            let shared = structure.joints_of(f).filter(|&(joint, _)| structure.own(joint, a) == structure.own(joint, b));
+            let own = if a == b && slots.of(a as usize, factor.labels as usize).is_some() { norm2 } else { 0.0 };
+            own + rho * shared.count() as f64
+        };
+        before.clone_from(&block.held);
+        block.solve(scores, cap, curvature);
+        for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
+            if let Some(slot) = slots.of(label as usize, factor.labels as usize) {
+                subtract(&mut self.w, &mut self.position.norm2, place, slot, phi, new - old);
+                if let Some(ordered) = self.orders.of_mut(place) {
+                    let columns = ordered.columns();
+                    ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, place));
+                }
+            }
+        }
+        block.forget(scores);
+    }
+
+    fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, messages, .. } = scratch;
+        messages.resize(messages.len().max(1), Few::default());
+        let difference = &mut messages[0];
+        for f in 0..structure.factors.len() {
+            for (joint, v) in structure.joints_of(f) {
+                difference.entries.clear();
+                let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
+                for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
+                    difference.add(structure.own(joint, label), mass);
+                }
+                for &(label, mass) in duals.variables[v].held.iter().filter(has_mass) {
+                    difference.add(label, -mass);
+                }
+                self.position.disagreement += difference.entries.iter().map(|entry| entry.1.abs()).sum::<f64>();
+                if self.solver.eta == 0.0 {
+                    continue;
+                }
+                let own = &mut duals.multipliers[joint];
+                for &(label, value) in &difference.entries {
+                    match own.iter_mut().find(|entry| entry.0 == label) {
+                        Some(entry) => entry.1 += self.solver.eta * value,
+                        None => own.push((label, self.solver.eta * value)),
+                    }
+                }
+                own.retain(|entry| entry.1.abs() > NOTHING * cap);
+            }
+        }
+    }
+
+    /// `U_i` times what the messages bound the example's loss by.
+    pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
+        let (x, problem, rho) = (self.problem.input(i), self.problem, self.solver.rho);
+        let Scratch { structure, parts, truth, messages, range, .. } = scratch;
+        structure.fill(self.factored, x);
+        self.factored.labels(x, problem.truth(i), truth);
+        let duals = &self.duals[i];
+        messages.resize(messages.len().max(1), Few::default());
+        let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
+        let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for v in 0..structure.domains.len() {
+            let (labels, message) = (structure.domains[v], &mut messages[0]);
+            self.to_variable(duals, structure, v, message);
+            range.clear();
+            range.resize(labels as usize, self.factored.cost(truth[v]) * problem.formulation().loss_scale);
+            range[truth[v] as usize] = 0.0;
+            parts.clear();
+            self.factored.unary(x, v, &mut |part| parts.push(part));
+            parts.iter().for_each(|part| add_range(&self.w, part, labels, 0, range));
+            message.entries.iter().for_each(|&(label, value)| range[label as usize] += rho * value);
+            sum += most(range);
+        }
+        for (f, factor) in structure.factors.iter().enumerate() {
+            self.to_factor(duals, structure, f, messages);
+            let messages = &messages[..factor.arity as usize];
+            let place = factor.part.block;
+            sum += match self.orders.of(place) {
+                Some(ordered) => {
+                    let best = best_pair(ordered, table(&self.w, place), rho, messages, |_| false);
+                    best.expect("a table has labels").1
+                }
+                None => {
+                    range.clear();
+                    range.resize(factor.labels as usize, 0.0);
+                    add_range(&self.w, &factor.part, factor.labels, 0, range);
+                    for ((joint, _), message) in structure.joints_of(f).zip(messages) {
+                        spread(structure, joint, message, -rho, range);
+                    }
+                    most(range)
+                }
+            };
+        }
+        Ok(cap(problem, i) * sum)
+    }
+}
+
+/// Adds a message to the scores of all labels of a factor.
+fn spread(structure: &Structure<'_>, joint: usize, message: &Few, scale: f64, range: &mut [f64]) {
+    for &(own, value) in &message.entries {
+        structure.labels_with(joint, own, range.len()).for_each(|label| range[label] += scale * value);
+    }
+}
+
+/// `w -= change * phi` in a slot.
+fn subtract(w: &mut Weights, norm2: &mut f64, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
+    let w = w.as_mut_slice();
+    for (j, x) in phi.iter() {
+        let w = &mut w[block.at(j, slot)];
+        let new = *w - change * f64::from(x);
+        *norm2 += (new - *w) * (new + *w);
+        *w = new;
+    }
+}
+
+/// The best label of a table over two variables, less rho times their messages, of those that are not held: both labels have
+/// messages, or one of them, or none.
+fn best_pair(
+    ordered: &Ordered,
+    table: &[f64],
+    rho: f64,
+    messages: &[Few],
+    is_held: impl Fn(u32) -> bool,
+) -> Option<(u32, f64)> {
+    let [first, second] = messages else { unreachable!("a table over two variables") };
+    let columns = ordered.columns() as u32;
+    let mut best: Option<(u32, f64)> = None;
+    let mut offer = |row: u32, column: u32, against: f64| {
+        let label = row * columns + column;
+        let score = table[label as usize] - rho * against;
+        if best.is_none_or(|(_, most)| score > most) && !is_held(label) {
+            best = Some((label, score));
+        }
+    };
+    for &(row, a) in &first.entries {
+        for &(column, b) in &second.entries {
+            offer(row, column, a + b);
+        }
+        // Where that label is held the others of its row score no more, and are of no use.
+        if let Some(column) = ordered.in_row(row as usize, table, |c| second.has(c)) {
+            offer(row, column, a);
+        }
+    }
+    for &(column, b) in &second.entries {
+        if let Some(row) = ordered.in_column(column as usize, table, |r| first.has(r)) {
+            offer(row, column, b);
+        }
+    }
+    if let Some((row, column)) = ordered.anywhere(table, |r| first.has(r), |c| second.has(c)) {
+        offer(row, column, 0.0);
+    }
+    best
+}

@@ -1,0 +1,198 @@
+//! Factorwise training: the optimum of the other solvers on trees, that of the relaxation on loops, whatever the oracle.
+
+mod common;
+
+use common::{Draw, formulation, to_relative_gap};
+use maxmargin::parallel::Pool;
+use maxmargin::problem::{Penalty, Problem, Rescaling};
+use maxmargin::solver::bcfw::Bcfw;
+use maxmargin::solver::gdmm::{Gdmm, Oracle};
+use maxmargin::solver::{Certificate, Observer, Progress, Settings, Snapshot, Solver, State, Status, Stop};
+use maxmargin::inference::chain::Order;
+use maxmargin::sparse::SparseMatrix;
+use maxmargin::task::Task;
+use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
+use maxmargin::tasks::tagging::{Sentence, Shape, TagLoss, Tagging};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+
+/// Sentences whose tags follow from their features and from each other.
+struct Text {
+    tokens: SparseMatrix,
+    tags: Vec<Vec<u32>>,
+}
+
+impl Text {
+    fn random(draw: &mut Draw, sentences: usize, tags: u32) -> Self {
+        let (mut tokens, mut all) = (SparseMatrix::new(), Vec::new());
+        for _ in 0..sentences {
+            let mut sentence: Vec<u32> = Vec::new();
+            for t in 0..1 + draw.below(4) {
+                let tag = if t > 0 && draw.below(2) == 0 { (sentence[t - 1] + 1) % tags } else { draw.below(tags as usize) as u32 };
+                let seen = if draw.below(5) == 0 { draw.below(tags as usize) as u32 } else { tag };
+                tokens.push_row([(seen, 1.0), (tags, draw.signed() as f32)]);
+                sentence.push(tag);
+            }
+            all.push(sentence);
+        }
+        tokens.set_columns(tags + 1);
+        Self { tokens, tags: all }
+    }
+
+    fn sentences(&self) -> Vec<Sentence<'_>> {
+        let mut begin = 0;
+        self.tags
+            .iter()
+            .map(|tags| {
+                begin += tags.len();
+                Sentence::new(&self.tokens, None, begin - tags.len()..begin)
+            })
+            .collect()
+    }
+}
+
+fn tagging(tags: u32) -> Tagging {
+    let shape = Shape { tags, features: tags + 1, edges: 0, order: Order::First };
+    Tagging::new(shape, TagLoss::hamming(tags as usize), None).unwrap()
+}
+
+fn to_gap(gap: f64, passes: f64) -> Settings {
+    Settings { stop: Some(Stop::Gap(gap)), max_passes: Some(passes), ..Settings::default() }
+}
+
+/// The optimum by bcfw, and P of what gdmm finds.
+fn compare<T: Task>(problem: &Problem<'_, T>, solver: &Gdmm) -> (f64, f64, f64) {
+    let best = Bcfw::default().solve(problem, &to_relative_gap(1e-6), &mut ()).unwrap();
+    let solution = solver.solve(problem, &to_gap(1e-5, 3000.0), &mut ()).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let exact = problem.objective(&solution.weights, &pool).unwrap();
+    assert_eq!(solution.report.certificate, Certificate::Estimate);
+    assert!(solution.report.primal >= exact - 1e-6, "{} is no bound of {exact}", solution.report.primal);
+    (best.report.dual, exact, solution.report.primal)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn chains_have_the_optimum_of_bcfw(seed: u64, tags in 2_u32..6, c in 0.5_f64..20.0) {
+        let mut draw = Draw(seed);
+        let text = Text::random(&mut draw, 6, tags);
+        let (task, inputs) = (tagging(tags), text.sentences());
+        let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(c, Rescaling::Margin, Penalty::Linear)).unwrap();
+        for solver in [Gdmm::default(), Gdmm { oracle: Oracle::Brute, ..Gdmm::default() }, Gdmm { parts: Some(2), ..Gdmm::default() }] {
+            let (best, exact, bound) = compare(&problem, &solver);
+            prop_assert!(exact <= best * 1.01 + 1e-3, "{solver:?}: {exact} is far above {best}");
+            prop_assert!(bound <= best * 1.02 + 1e-3, "{solver:?}: the bound {bound} is far above {best}");
+        }
+    }
+
+    #[test]
+    fn trees_of_labels_have_the_optimum_of_bcfw(seed: u64, labels in 2_u32..6) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(8, 3);
+        let inputs = x.views();
+        let sets: Vec<Vec<u32>> = (0..8).map(|_| (0..labels).filter(|_| draw.below(2) == 0).collect()).collect();
+        let task = Multilabel::new(3, labels, Pairs::tree(labels, &sets), SetLoss::Hamming).unwrap();
+        let problem = Problem::new(&task, &inputs, &sets, None, formulation(8.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+        let (best, exact, _) = compare(&problem, &Gdmm::default());
+        prop_assert!(exact <= best * 1.01 + 1e-3, "{exact} is far above {best}");
+    }
+}
+
+/// Many tags: tables beyond the size that is searched whole, parts of the labels.
+#[test]
+fn sublinear_oracles_lead_to_the_same_optimum() {
+    let mut draw = Draw(11);
+    let tags = 150;
+    let text = Text::random(&mut draw, 40, tags);
+    let (task, inputs) = (tagging(tags), text.sentences());
+    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(40.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let (best, exact, bound) = compare(&problem, &Gdmm::default());
+    assert!(exact <= best * 1.01 && bound <= best * 1.02, "{exact}, {bound}, {best}");
+    let (_, brute, _) = compare(&problem, &Gdmm { oracle: Oracle::Brute, ..Gdmm::default() });
+    assert!(brute <= best * 1.01, "{brute}, {best}");
+}
+
+/// Theorem 1 of the paper: what is missing to the optimum falls by a factor each pass.
+#[test]
+fn the_dual_converges_linearly() {
+    let mut draw = Draw(4);
+    let text = Text::random(&mut draw, 8, 4);
+    let (task, inputs) = (tagging(4), text.sentences());
+    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(8.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let mut values = Vec::new();
+    let mut watch = |progress: &Progress| {
+        values.extend(progress.dual);
+        ControlFlow::Continue(())
+    };
+    Gdmm::default().solve(&problem, &to_gap(1e-13, 400.0), &mut watch).unwrap();
+    let last = *values.last().unwrap();
+    let missing: Vec<f64> = values.iter().map(|value| (value - last).abs()).collect();
+    let worst_after = |pass: usize| missing[pass..].iter().copied().fold(0.0, f64::max);
+    // A line in the logarithm has no end; steps of 20 passes take at least a factor of 2 until rounding is reached.
+    for pass in (20..160).step_by(20) {
+        let (now, later) = (worst_after(pass), worst_after(pass + 20));
+        assert!(later <= 0.5 * now || now < 1e-9, "pass {pass}: {now:e}, 20 passes later {later:e}");
+    }
+}
+
+/// Keeps the state of a round.
+struct Keep(u64, Option<State>);
+
+impl Observer for Keep {
+    fn on_iteration(&mut self, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) {
+        if progress.round == self.0 {
+            self.1 = Some(snapshot.save().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_resumed_run_ends_in_the_same_bits() {
+    let mut draw = Draw(2);
+    let tags = 150;
+    let text = Text::random(&mut draw, 20, tags);
+    let (task, inputs) = (tagging(tags), text.sentences());
+    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let settings = to_gap(1e-9, 12.0);
+    let mut keep = Keep(5, None);
+    let whole = Gdmm::default().solve(&problem, &settings, &mut keep).unwrap();
+    let resumed = Settings { resume: keep.1, threads: 2, ..settings };
+    let again = Gdmm::default().solve(&problem, &resumed, &mut ()).unwrap();
+    assert_eq!(whole.weights, again.weights);
+    assert_eq!(whole.report.primal.to_bits(), again.report.primal.to_bits());
+}
+
+#[test]
+fn soft_consistency_is_another_problem() {
+    let mut draw = Draw(9);
+    let text = Text::random(&mut draw, 10, 4);
+    let (task, inputs) = (tagging(4), text.sentences());
+    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(10.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let at = |rho: f64| {
+        let soft = Gdmm { rho, eta: 0.0, ..Gdmm::default() };
+        let solution = soft.solve(&problem, &to_gap(1e-9, 2000.0), &mut ()).unwrap();
+        assert_eq!(solution.report.solver, "soft-bcfw");
+        problem.objective(&solution.weights, &pool).unwrap()
+    };
+    let best = Bcfw::default().solve(&problem, &to_relative_gap(1e-6), &mut ()).unwrap().report.primal;
+    assert!(at(10.0) < at(0.1), "a higher price leads nearer");
+    assert!(at(0.1) > best * 1.001, "and a low one stays away");
+}
+
+#[test]
+fn what_cannot_be_factored_is_refused_in_words() {
+    let mut draw = Draw(1);
+    let x = draw.matrix(2, 3);
+    let inputs = x.views();
+    let task = maxmargin::tasks::binary::Binary::new(3);
+    let problem = Problem::new(&task, &inputs, &[0, 1], None, formulation(1.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let refused = Gdmm::default().solve(&problem, &Settings::default(), &mut ()).unwrap_err().to_string();
+    assert!(refused.contains("labels of variables"), "{refused}");
+}
