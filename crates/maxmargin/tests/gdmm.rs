@@ -104,10 +104,10 @@ proptest! {
 #[test]
 fn sublinear_oracles_lead_to_the_same_optimum() {
     let mut draw = Draw(11);
-    let tags = 150;
-    let text = Text::random(&mut draw, 40, tags);
+    let tags = 140;
+    let text = Text::random(&mut draw, 12, tags);
     let (task, inputs) = (tagging(tags), text.sentences());
-    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(40.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(12.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let (best, exact, bound) = compare(&problem, &Gdmm::default());
     assert!(exact <= best * 1.01 && bound <= best * 1.02, "{exact}, {bound}, {best}");
     let (_, brute, _) = compare(&problem, &Gdmm { oracle: Oracle::Brute, ..Gdmm::default() });
@@ -126,14 +126,13 @@ fn the_dual_converges_linearly() {
         values.extend(progress.dual);
         ControlFlow::Continue(())
     };
-    Gdmm::default().solve(&problem, &to_gap(1e-13, 400.0), &mut watch).unwrap();
+    Gdmm::default().solve(&problem, &to_gap(1e-13, 3000.0), &mut watch).unwrap();
     let last = *values.last().unwrap();
     let missing: Vec<f64> = values.iter().map(|value| (value - last).abs()).collect();
     let worst_after = |pass: usize| missing[pass..].iter().copied().fold(0.0, f64::max);
-    // A line in the logarithm has no end; steps of 20 passes take at least a factor of 2 until rounding is reached.
-    for pass in (20..160).step_by(20) {
-        let (now, later) = (worst_after(pass), worst_after(pass + 20));
-        assert!(later <= 0.5 * now || now < 1e-9, "pass {pass}: {now:e}, 20 passes later {later:e}");
+    let worst: Vec<f64> = (0..10).map(|k| worst_after(200 * k)).collect();
+    for two in worst.windows(2) {
+        assert!(two[1] <= 0.5 * two[0] || two[0] < 1e-9, "{worst:?}");
     }
 }
 

@@ -80,6 +80,21 @@ impl Default for Gdmm {
 /// Labels in a part.
 pub const PART: usize = 64;
 
+/// Domains up to here are looked at as a whole: their scores are few contiguous numbers.
+const SMALL: usize = 2 * PART;
+
+impl Gdmm {
+    /// Into how many parts so many labels are cut.
+    fn parts_of(&self, labels: usize) -> usize {
+        match (self.oracle, self.parts) {
+            (Oracle::Brute, _) => 1,
+            (Oracle::Sublinear, Some(parts)) => parts.min(labels),
+            (Oracle::Sublinear, None) if labels <= SMALL => 1,
+            (Oracle::Sublinear, None) => labels.div_ceil(PART),
+        }
+    }
+}
+
 /// Passes after which training ends where the user names no limit.
 const PASSES: f64 = 200.0;
 
@@ -155,6 +170,8 @@ struct Position {
     /// Of the last pass: what the blocks were short of their best, and the mass on which they disagree, each a sum.
     gap: f64,
     disagreement: f64,
+    /// Passes in a row in which both were small.
+    quiet: usize,
 }
 
 struct Run<'p, 'a, T: Task> {
@@ -165,6 +182,8 @@ struct Run<'p, 'a, T: Task> {
     duals: Vec<Duals>,
     order: Permutation,
     orders: Orders,
+    /// A pass that finds nothing has looked at one part of the labels in so many.
+    parts: usize,
     position: Position,
 }
 
@@ -172,11 +191,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn new(solver: &'p Gdmm, problem: &'p Problem<'a, T>, factored: &'p dyn Factored<T>, seed: u64) -> Self {
         let w = problem.zero();
         let (mut structure, mut labels) = (Structure::default(), Vec::new());
-        let (mut duals, mut orders) = (Vec::with_capacity(problem.len()), Orders::default());
+        let (mut duals, mut orders, mut parts) = (Vec::with_capacity(problem.len()), Orders::default(), 1);
         for i in 0..problem.len() {
             structure.fill(factored, problem.input(i));
             factored.labels(problem.input(i), problem.truth(i), &mut labels);
             let cap = cap(problem, i);
+            parts = structure.domains.iter().map(|&labels| solver.parts_of(labels as usize)).fold(parts, usize::max);
             duals.push(Duals {
                 variables: labels.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, &labels), cap)).collect(),
@@ -186,9 +206,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 orders.add(&structure, &w);
             }
         }
-        let position = Position { random: Random::new(seed), norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0 };
+        let position = Position { random: Random::new(seed), norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0 };
         let order = Permutation::new(problem, seed);
-        Self { solver, problem, factored, w, duals, order, orders, position }
+        Self { solver, problem, factored, w, duals, order, orders, parts, position }
     }
 
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
@@ -253,7 +273,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             let Position { norm2, cost, gap, disagreement, .. } = self.position;
             course.estimate(cost - 0.5 * norm2);
             // Mass that one block has elsewhere than another costs about a label's cost, 1 as a rule.
-            course.so_far.done = gap + disagreement <= course.target();
+            let is_quiet = gap + disagreement <= course.target();
+            self.position.quiet = if is_quiet { self.position.quiet + 1 } else { 0 };
+            course.so_far.done = self.position.quiet >= self.parts;
             last = course.end_round(None, self);
         }
     }

@@ -12,7 +12,7 @@ pub(super) struct Block {
 const NOTHING: f64 = 1e-12;
 
 /// Labels without mass that score at least so much less than the best are let go: they are not likely to come back soon.
-const FAR: f64 = 1.0;
+const FAR: f64 = 0.1;
 
 impl Block {
     /// All mass on the truth.

@@ -2,15 +2,12 @@
 
 use super::ordered::Ordered;
 use super::structure::{Structure, is_constant};
-use super::{Duals, Oracle, PART, Run, cap};
+use super::{Duals, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
 use crate::weights::Weights;
-
-/// Domains up to here are looked at as a whole: their scores are few contiguous numbers.
-const SMALL: usize = 2 * PART;
 
 /// Tables with up to so many labels are looked at as a whole.
 const SMALL_TABLE: u32 = 256;
@@ -240,11 +237,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// The labels that a variable looks at: where they start, and how many.
     fn part(&mut self, labels: usize) -> (usize, usize) {
-        if self.solver.oracle == Oracle::Brute || (labels <= SMALL && self.solver.parts.is_none()) {
-            return (0, labels);
-        }
-        let parts = self.solver.parts.unwrap_or(labels.div_ceil(PART)).min(labels);
-        let part = self.position.random.below(parts);
+        let parts = self.solver.parts_of(labels);
+        let part = if parts > 1 { self.position.random.below(parts) } else { 0 };
         let (start, end) = (labels * part / parts, labels * (part + 1) / parts);
         (start, end - start)
     }
