@@ -75,6 +75,11 @@ impl SetScratch {
     pub fn unary(&self) -> &[f64] {
         &self.unary
     }
+
+    /// Of the last prediction: is it proven that no set has a higher score?
+    pub fn is_proven(&self) -> bool {
+        self.found.is_some_and(|found| found.is_proven())
+    }
 }
 
 impl Multilabel {
