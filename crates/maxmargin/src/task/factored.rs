@@ -56,8 +56,8 @@ pub trait Factored<T: Task>: Sync {
     /// Number of factors of several variables.
     fn factors(&self, x: T::Input<'_>) -> usize;
 
-    /// Factor f: its variables, left in `scope`, and its part.
-    fn factor<'a>(&self, x: T::Input<'a>, f: usize, scope: &mut Vec<u32>) -> Part<'a>;
+    /// Factor f: leaves its variables in `scope`, and visits its part.
+    fn factor<'a>(&self, x: T::Input<'a>, f: usize, scope: &mut Vec<u32>, visit: &mut dyn FnMut(Part<'a>));
 
     /// The labels of an output.
     fn labels(&self, x: T::Input<'_>, y: &T::Output, labels: &mut Vec<u32>);

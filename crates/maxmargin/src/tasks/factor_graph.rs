@@ -126,8 +126,11 @@ impl FactorGraph {
         scope.iter().zip(domains).fold(0, |slot, (&v, &domain)| slot * domain + y[v as usize])
     }
 
-    fn factor_features<'x>(factors: &'x Factors, f: usize) -> SparseView<'x> {
-        factors.features.as_ref().map_or_else(SparseView::constant, |features| features.row(f))
+    fn factor_features(factors: &Factors, f: usize) -> SparseView<'_> {
+        match &factors.features {
+            Some(features) => features.row(f),
+            None => SparseView::constant(),
+        }
     }
 }
 
@@ -269,14 +272,15 @@ impl Factored<Self> for FactorGraph {
         self.each_factor(x).count()
     }
 
-    fn factor<'a>(&self, x: &'a Graph, mut f: usize, scope: &mut Vec<u32>) -> Part<'a> {
+    fn factor<'a>(&self, x: &'a Graph, mut f: usize, scope: &mut Vec<u32>, visit: &mut dyn FnMut(Part<'a>)) {
         scope.clear();
         for (t, (template, factors)) in self.shape.templates.iter().zip(&x.factors).enumerate() {
             let arity = template.domains.len();
             let count = factors.scopes.len() / arity;
             if f < count {
                 scope.extend(&factors.scopes[f * arity..][..arity]);
-                return Part { block: self.template_block(t), slots: Slots::Each, phi: Self::factor_features(factors, f) };
+                let phi = Self::factor_features(factors, f);
+                return visit(Part { block: self.template_block(t), slots: Slots::Each, phi });
             }
             f -= count;
         }

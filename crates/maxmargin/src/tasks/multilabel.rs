@@ -311,11 +311,11 @@ impl Factored<Self> for Multilabel {
         self.pairs.len()
     }
 
-    fn factor<'a>(&self, _x: SparseView<'a>, f: usize, scope: &mut Vec<u32>) -> Part<'a> {
+    fn factor<'a>(&self, _x: SparseView<'a>, f: usize, scope: &mut Vec<u32>, visit: &mut dyn FnMut(Part<'a>)) {
         let (a, b) = self.pairs.pair(f);
         scope.clear();
         scope.extend([a, b]);
-        Part { block: self.blocks[1], slots: Slots::AllOn(f as u32), phi: SparseView::constant() }
+        visit(Part { block: self.blocks[1], slots: Slots::AllOn(f as u32), phi: SparseView::constant() });
     }
 
     fn labels(&self, _x: SparseView<'_>, y: &Vec<u32>, labels: &mut Vec<u32>) {
