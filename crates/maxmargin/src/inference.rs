@@ -2,3 +2,4 @@
 
 pub mod chain;
 pub mod cky;
+pub mod map;
