@@ -1,6 +1,7 @@
 //! The tasks: one file each.
 
 pub mod binary;
+pub mod factor_graph;
 pub mod multiclass;
 pub mod parsing;
 pub mod tagging;
