@@ -91,7 +91,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             })
         }
         Saved::GraphLabeller(model) => {
-            let other = other.as_ref().and_then(|other| if let Saved::GraphLabeller(m) = other { Some(m) } else { None });
+            let other =
+                other.as_ref().and_then(|other| if let Saved::GraphLabeller(m) = other { Some(m) } else { None });
             report(args, model, other, |model| graphs::evaluate::judged(model, Input::open(&args.input)?, &pool))
         }
     }

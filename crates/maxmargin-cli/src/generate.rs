@@ -195,7 +195,7 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             correlation: args.correlation.unwrap_or(default.correlation),
             noise: args.noise.unwrap_or(default.noise),
         };
-        return Ok(synthetic::label_sets(&sizes, args.seed, out, name)?);
+        return Ok(synthetic::multilabel(&sizes, args.seed, out, name)?);
     }
     if args.task == Task::Graph {
         let default = GraphSizes::default();
@@ -207,7 +207,7 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             features: args.features.unwrap_or(default.features),
             noise: args.noise.unwrap_or(default.noise),
         };
-        return Ok(synthetic::graphs(&sizes, args.seed, out, name)?);
+        return Ok(synthetic::graph(&sizes, args.seed, out, name)?);
     }
     if args.kind == Some(Kind::Checkers) {
         return Ok(synthetic::checkers(args.examples, args.noise.unwrap_or(0.0), args.seed, out, name)?);

@@ -7,7 +7,7 @@ pub(crate) mod train;
 
 use maxmargin::tasks::multilabel::{Pairs, SetLoss};
 
-use crate::text::{count, counted};
+use crate::text::counted;
 
 /// The name of a loss, as on the command line.
 fn loss_name(loss: SetLoss) -> &'static str {
@@ -19,12 +19,12 @@ fn loss_name(loss: SetLoss) -> &'static str {
 
 /// Which pairs have a weight, in words.
 pub(crate) fn pairs_in_words(pairs: &Pairs) -> String {
-    let n = count(pairs.len() as u64);
+    let some = counted(pairs.len() as u64, "pair");
     match pairs {
-        pairs if pairs.is_empty() => "no pairs".to_owned(),
-        pairs if pairs.is_all() => format!("all {n} pairs"),
-        pairs if pairs.is_forest() => format!("{} without a loop", counted(pairs.len() as u64, "pair")),
-        _ => counted(pairs.len() as u64, "pair"),
+        pairs if pairs.is_empty() => "no pairs of labels".to_owned(),
+        pairs if pairs.is_all() => format!("all {some} of labels"),
+        pairs if pairs.is_forest() => format!("{some} of labels without a loop"),
+        _ => format!("{some} of labels"),
     }
 }
 

@@ -72,7 +72,11 @@ fn check_sets(args: &Args) -> Result<()> {
             "--loss",
             "f1 does not add up over labels, and is counted with --pairs none or tree only",
         ),
-        (is_graph && loss.is_some_and(|l| l != LossName::Hamming), "--loss", "the task graph has the loss hamming only"),
+        (
+            is_graph && loss.is_some_and(|l| l != LossName::Hamming),
+            "--loss",
+            "the task graph has the loss hamming only",
+        ),
     ];
     refuse(&rules, "")
 }

@@ -200,7 +200,7 @@ impl<'m> Described<'m> {
         Self {
             task: TaskKind::Multilabel,
             labels: format!("{}: {}", counted(model.labels.len() as u64, "label"), labels(&model.labels)),
-            features: format!("{}, {pairs} of labels", features_in_words(model.features, model.bias)),
+            features: format!("{}, {pairs}", features_in_words(model.features, model.bias)),
             expansion: None,
             approximated: None,
             dimension: model.weights.len(),
@@ -413,7 +413,9 @@ impl<'t> Summary<'t> {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
         }));
-        lines.extend(self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))));
+        lines.extend(
+            self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))),
+        );
         lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
         let times = [self.seconds_reading, self.seconds_training].map(duration);
         lines.push(("time", format!("{} reading, {} training ({shares})", times[0], times[1])));

@@ -102,7 +102,9 @@ fn neighbours_help() {
 #[test]
 fn trees_are_exact_with_every_solver() {
     let folder = Folder::new();
-    folder.run("generate graph --examples 20 --seed 2 --height 1 --width 8 --labels 3 --features 3 --noise 0.5 -o chains").good();
+    folder
+        .run("generate graph --examples 20 --seed 2 --height 1 --width 8 --labels 3 --features 3 --noise 0.5 -o chains")
+        .good();
     for options in [
         "",
         "--solver one-slack",
@@ -114,7 +116,11 @@ fn trees_are_exact_with_every_solver() {
         "--loss hamming --loss-scale 2",
     ] {
         let summary = folder.run(&format!("train graph chains -m m.mm --quiet --json {options}")).json();
-        assert_eq!((summary["certificate"].as_str(), summary["searched"].as_u64()), (Some("exact"), Some(0)), "{options}");
+        assert_eq!(
+            (summary["certificate"].as_str(), summary["searched"].as_u64()),
+            (Some("exact"), Some(0)),
+            "{options}"
+        );
         let figures = folder.run("evaluate m.mm chains --json").json();
         assert!(number(&figures, "accuracy") > 0.7 && number(&figures, "proven") == 1.0, "{options}: {figures}");
     }
@@ -223,7 +229,9 @@ fn options_that_do_not_belong_are_refused() {
     folder.run("predict few.mm few.jsonl --threshold 1").bad(2, &["--threshold: belongs to models of label sets"]);
     folder.run("predict few.mm few.jsonl --margins").bad(2, &["--margins: belongs to models of tags"]);
     folder.run("generate graph --examples 3 --nonzeros 2").bad(2, &["--nonzeros: belongs to the tasks"]);
-    folder.run("generate graph --examples 3 --cardinality 2").bad(2, &["--cardinality: belongs to the task multilabel"]);
+    folder
+        .run("generate graph --examples 3 --cardinality 2")
+        .bad(2, &["--cardinality: belongs to the task multilabel"]);
     folder.run("generate graph --examples 3 --labels 1").bad(2, &["--labels: must be from 2"]);
     assert!(!folder.exists("x.mm"));
 }
@@ -254,9 +262,10 @@ fn training_starts_from_another_model() {
     // Domains of 3 labels are in both; with none in common there is nothing to start from.
     folder.run("train graph few.jsonl -m part.mm --quiet --warm-start all.mm").good();
     folder.write("other.jsonl", "{\"domain\": 7, \"labels\": [0, 6], \"x\": [[1], [0, 1]]}\n");
-    folder
-        .run("train graph other.jsonl -m x.mm --quiet --warm-start all.mm")
-        .bad(1, &["all.mm: cannot start from this model: it is for variables of 3 labels", "variables of 7 labels, no factors"]);
+    folder.run("train graph other.jsonl -m x.mm --quiet --warm-start all.mm").bad(
+        1,
+        &["all.mm: cannot start from this model: it is for variables of 3 labels", "variables of 7 labels, no factors"],
+    );
 }
 
 #[test]

@@ -80,7 +80,9 @@ fn figures_have_their_keys_and_agree_with_training() {
         assert_eq!((summary["examples"].as_u64(), summary["searched"].as_u64()), (Some(350), Some(0)));
         assert_eq!(summary["dimension"].as_u64(), Some(30 * 8));
         let figures = folder.run("evaluate m.mm test.dat --json").json();
-        for key in ["examples", "mean_loss", "accuracy", "hamming_loss", "micro_f1", "macro_f1", "exact_match", "proven"] {
+        for key in
+            ["examples", "mean_loss", "accuracy", "hamming_loss", "micro_f1", "macro_f1", "exact_match", "proven"]
+        {
             assert!(keys(&figures).contains(&key), "{key}");
         }
         assert_eq!(number(&figures, "accuracy"), number(&figures, "exact_match"));
@@ -142,7 +144,8 @@ fn a_line_for_each_example() {
             _ => {}
         }
     }
-    let [low, high] = ["0", "1e6"].map(|t| folder.run(&format!("evaluate few.mm few.dat --json --threshold {t}")).json());
+    let [low, high] =
+        ["0", "1e6"].map(|t| folder.run(&format!("evaluate few.mm few.dat --json --threshold {t}")).json());
     assert_eq!(number(&low, "exact_match"), 1.0);
     assert_eq!((number(&high, "exact_match"), number(&high, "predicted_labels")), (2.0 / 7.0, 0.0));
     // Any number of threads, the same bytes; and a file.
@@ -261,7 +264,9 @@ fn options_that_do_not_belong_are_refused() {
         folder.run(&format!("train multilabel {data} -m x.mm --quiet {options}")).bad(2, &[words]);
     }
     folder.run("train multiclass m.dat -m x.mm --pairs all").bad(2, &["--pairs: belongs to the task multilabel"]);
-    folder.run("train multiclass m.dat -m x.mm --loss f1").bad(2, &["--loss: f1 belongs to the tasks parse and multilabel"]);
+    folder
+        .run("train multiclass m.dat -m x.mm --loss f1")
+        .bad(2, &["--loss: f1 belongs to the tasks parse and multilabel"]);
     folder.run("predict m.mm m.dat --threshold 1").bad(2, &["--threshold: belongs to models of label sets"]);
     folder.run("evaluate m.mm m.dat --threshold 1").bad(2, &["--threshold: belongs to models of label sets"]);
     folder.run("predict few.mm few.dat --threshold x").bad(2, &["must be a finite number"]);
@@ -269,10 +274,14 @@ fn options_that_do_not_belong_are_refused() {
     folder.run("predict few.mm few.dat --n-best 2").bad(2, &["--n-best: belongs to models of tags and trees"]);
     folder.run("evaluate few.mm few.dat --max-words 2").bad(2, &["--max-words: belongs to models of trees"]);
     folder.run("evaluate few.mm few.dat --compare m.mm").bad(1, &["m.mm: a model of the task multiclass"]);
-    folder.run("generate multilabel --examples 3 --classes 4").bad(2, &["--classes: belongs to the task multiclass; take --labels"]);
+    folder
+        .run("generate multilabel --examples 3 --classes 4")
+        .bad(2, &["--classes: belongs to the task multiclass; take --labels"]);
     folder.run("generate multilabel --examples 3 --height 4").bad(2, &["--height: belongs to the task graph"]);
     folder.run("generate multilabel --examples 3 --cardinality 99").bad(2, &["--cardinality: "]);
-    folder.run("generate binary --examples 3 --labels 4").bad(2, &["--labels: belongs to the tasks multilabel and graph"]);
+    folder
+        .run("generate binary --examples 3 --labels 4")
+        .bad(2, &["--labels: belongs to the tasks multilabel and graph"]);
     assert!(!folder.exists("x.mm"));
 }
 
@@ -280,7 +289,8 @@ fn options_that_do_not_belong_are_refused() {
 fn threads_and_resuming_change_nothing() {
     let folder = with_sets();
     for pairs in ["none", "tree", "all"] {
-        let train = format!("train multilabel train.dat --quiet --pairs {pairs} --c-per-example 0.1 --heldout test.dat");
+        let train =
+            format!("train multilabel train.dat --quiet --pairs {pairs} --c-per-example 0.1 --heldout test.dat");
         folder.run(&format!("{train} -m 1.mm --threads 1")).good();
         folder.run(&format!("{train} -m 2.mm --threads 2")).good();
         assert!(folder.read("1.mm") == folder.read("2.mm"), "{pairs}: another number of threads, another model");
@@ -307,7 +317,9 @@ fn training_starts_from_another_model() {
     assert!(number(&warm, "passes") <= number(&cold, "passes"), "{warm}\n{cold}");
     // Other pairs do; other labels or another constant do not.
     folder.run(&format!("{train} -m top.mm --pairs top:9 --warm-start all.mm")).json();
-    folder.run(&format!("{train} -m x.mm --bias 1 --warm-start all.mm")).bad(1, &["its constant feature (--bias) is 0"]);
+    folder
+        .run(&format!("{train} -m x.mm --bias 1 --warm-start all.mm"))
+        .bad(1, &["its constant feature (--bias) is 0"]);
     folder.write("few.dat", FEW);
     folder
         .run("train multilabel few.dat -m x.mm --quiet --warm-start all.mm")
@@ -322,7 +334,8 @@ fn training_starts_from_another_model() {
 #[test]
 fn c_is_chosen_by_folds_and_by_held_out_examples() {
     let folder = with_sets();
-    let cv = folder.run("train multilabel train.dat -m m.mm --folds 3 --c-path-per-example 0.001,0.1 --json --quiet").json();
+    let cv =
+        folder.run("train multilabel train.dat -m m.mm --folds 3 --c-path-per-example 0.001,0.1 --json --quiet").json();
     assert_eq!((cv["folds"].as_u64(), cv["cv"].as_array().unwrap().len()), (Some(3), 2));
     let path = folder
         .run("train multilabel train.dat -m m.mm --heldout test.dat --c-path auto --keep-best --json --quiet --max-passes 20")
@@ -336,7 +349,13 @@ fn c_is_chosen_by_folds_and_by_held_out_examples() {
 fn a_model_is_inspected() {
     let folder = with_few();
     let text = folder.run("inspect few.mm --top 2").good();
-    for word in ["task         multilabel, 3 labels: sea sky wood", "loss hamming", "INDEX:WEIGHT", "strongest pairs", "sea sky"] {
+    for word in [
+        "task         multilabel, 3 labels: sea sky wood",
+        "loss hamming",
+        "INDEX:WEIGHT",
+        "strongest pairs",
+        "sea sky",
+    ] {
         assert!(text.contains(word), "{word} in\n{text}");
     }
     let contents = folder.run("inspect few.mm --top 2 --json").json();

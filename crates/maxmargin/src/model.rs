@@ -54,8 +54,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    const ALL: [Self; 6] =
-        [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph];
+    const ALL: [Self; 6] = [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph];
 }
 
 impl fmt::Display for TaskKind {

@@ -177,7 +177,8 @@ fn weights_find_their_places_over_other_data() {
     for model in labellers() {
         assert_eq!(model.weights_over(model.features, &model.pairs), model.weights);
         let every = Pairs::all(4).unwrap();
-        let wide = Labeller { weights: model.weights_over(9, &every), features: 9, pairs: every.clone(), ..model.clone() };
+        let wide =
+            Labeller { weights: model.weights_over(9, &every), features: 9, pairs: every.clone(), ..model.clone() };
         if model.loss == SetLoss::Hamming {
             wide.check().unwrap();
         }
@@ -215,7 +216,8 @@ fn weights_find_their_places_over_other_data() {
 
 #[test]
 fn no_byte_may_change_and_none_may_be_missing() {
-    let files = [labellers()[1].to_bytes().unwrap(), labellers()[2].to_bytes().unwrap(), graphs().1.to_bytes().unwrap()];
+    let files =
+        [labellers()[1].to_bytes().unwrap(), labellers()[2].to_bytes().unwrap(), graphs().1.to_bytes().unwrap()];
     for bytes in files {
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();

@@ -98,14 +98,19 @@ impl Shown for Figures {
             labels.sort_by_key(|label| std::cmp::Reverse(label.support));
             labels.truncate(SHOWN);
             labels.sort_by_key(|label| label.label);
-            let mut rows = vec![["label", "true", "predicted", "precision", "recall", "IoU"].map(str::to_owned).to_vec()];
+            let mut rows =
+                vec![["label", "true", "predicted", "precision", "recall", "IoU"].map(str::to_owned).to_vec()];
             rows.extend(labels.iter().map(|label| {
                 let figures = [label.precision, label.recall, Some(label.iou)].map(share);
                 [vec![label.label.to_string(), count(label.support), count(label.predicted)], figures.to_vec()].concat()
             }));
             let title = if e.domains.len() > 1 {
                 let accuracy = percent(domain.variable_accuracy);
-                format!("{} with {} labels, accuracy {accuracy}\n", counted(domain.variables, "variable"), domain.domain)
+                format!(
+                    "{} with {} labels, accuracy {accuracy}\n",
+                    counted(domain.variables, "variable"),
+                    domain.domain
+                )
             } else {
                 String::new()
             };

@@ -91,7 +91,8 @@ fn heaviest(model: &GraphLabeller, block: Block, domains: &[u32], has_features: 
 }
 
 fn of_domains(model: &GraphLabeller, task: &FactorGraph, top: usize) -> Vec<OfDomain> {
-    let of = |(&domain, &block): (&u32, &Block)| OfDomain { domain, weights: heaviest(model, block, &[domain], true, top) };
+    let of =
+        |(&domain, &block): (&u32, &Block)| OfDomain { domain, weights: heaviest(model, block, &[domain], true, top) };
     model.shape.domains.iter().zip(task.blocks()).map(of).collect()
 }
 
@@ -128,7 +129,8 @@ fn in_words(model: &GraphLabeller, task: &FactorGraph, top: usize) -> String {
             && a.max(b) <= SHOWN
         {
             let own = &model.weights.as_slice()[block.base as usize..][..block.len() as usize];
-            let mut rows = vec![std::iter::once(String::new()).chain((0..b).map(|l| l.to_string())).collect::<Vec<_>>()];
+            let mut rows =
+                vec![std::iter::once(String::new()).chain((0..b).map(|l| l.to_string())).collect::<Vec<_>>()];
             rows.extend((0_u32..).zip(own.chunks(b as usize)).map(|(label, weights)| {
                 [vec![label.to_string()], weights.iter().map(|&w| signed(w)).collect()].concat()
             }));
@@ -141,7 +143,8 @@ fn in_words(model: &GraphLabeller, task: &FactorGraph, top: usize) -> String {
             let feature = w.feature.map(|j| j.to_string());
             feature.into_iter().chain([labels, signed(w.weight)]).collect::<Vec<_>>()
         };
-        let header: &[&str] = if template.features.is_some() { &["feature", "labels", "weight"] } else { &["labels", "weight"] };
+        let header: &[&str] =
+            if template.features.is_some() { &["feature", "labels", "weight"] } else { &["labels", "weight"] };
         let mut rows = vec![header.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()];
         rows.extend(of.weights.iter().map(row));
         text.push(format!("\ntemplate {name}, strongest weights\n{}", table(&rows)));

@@ -107,5 +107,8 @@ fn in_words(model: &Labeller, top: usize) -> String {
     }
     let row = |pair: &PairWeight<'_>| vec![pair.labels.join(" "), signed(pair.weight)];
     let rows: Vec<_> = pairs.iter().map(row).collect();
-    format!("{text}\nstrongest pairs of labels: positive weights draw them together, negative ones keep them apart\n{}", table(&rows))
+    format!(
+        "{text}\nstrongest pairs of labels: positive weights draw them together, negative ones keep them apart\n{}",
+        table(&rows)
+    )
 }
