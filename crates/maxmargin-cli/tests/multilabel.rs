@@ -10,7 +10,7 @@ use common::{Folder, PROGRAM, keys, number};
 /// A folder with `train.dat` and `test.dat`.
 fn with_sets() -> Folder {
     let folder = Folder::new();
-    let sizes = "--features 30 --nonzeros 12 --labels 8 --cardinality 2";
+    let sizes = "--features 30 --nonzeros 20 --labels 8 --cardinality 2 --noise 0.5";
     folder.run(&format!("generate multilabel --examples 500 --seed 1 {sizes} -o all.dat")).good();
     let all = folder.text("all.dat");
     let lines: Vec<&str> = all.lines().collect();
@@ -218,7 +218,8 @@ fn bad_lines_are_named_and_nothing_is_written() {
         folder.write("old.mm", "old");
         folder.run("train multilabel bad -m old.mm --quiet").bad(1, &[words]);
         assert_eq!(folder.read("old.mm"), b"old");
-        if !text.starts_with(" 1:1") {
+        // The model's labels are words: 1 and 1.0 are two that it does not know.
+        if !text.starts_with(" 1:1") && !text.contains("1.0") {
             folder.run("evaluate few.mm bad").bad(1, &["bad:"]);
         }
     }
