@@ -26,8 +26,9 @@ sea,sky 1:0.9 2:0.4 4:0.1
 sky 2:1 3:-0.2
 wood 3:1
 wood,sky 2:0.8 3:0.7
+sea,sky,wood 1:1 2:1 3:1
  4:1
-town 4:1 3:0.2
+town 3:0.2 4:1
 ";
 
 const GRAPHS: &str = r#"
@@ -279,9 +280,9 @@ fn forged_label_sets_are_refused() {
         ("\"listed\"", "\"none\"", ""),
         ("\"listed\"", "\"all\"", "weights of 6 pairs"),
         ("\"listed\"", "\"some\"", "damaged"),
-        ("\"bias\":0", "\"bias\":1e300", "f32"),
-        ("\"bias\":0", "\"bias\":\"NaN\"", "f32"),
-        ("\"bias\":0", "\"bias\":1", "weights where"),
+        ("\"bias\":0.0", "\"bias\":1e300", "f32"),
+        ("\"bias\":0.0", "\"bias\":\"NaN\"", "f32"),
+        ("\"bias\":0.0", "\"bias\":1", "weights where"),
         ("\"hamming\"", "\"zero-one\"", "damaged"),
         ("\"loss_scale\":1.5", "\"loss_scale\":-1.5", "loss scale is"),
         ("\"task\":\"multilabel\"", "\"task\":\"graph\"", "damaged"),
@@ -296,7 +297,7 @@ fn forged_label_sets_are_refused() {
         }
     }
     refused(&with_record(&all, "\"all\"", "\"listed\""), "lacks an entry");
-    refused(&with_record(&all, "\"features\":4", "\"features\":4294967295"), "weights");
+    refused(&with_record(&all, "\"features\":4", "\"features\":4294967295"), "too many");
     // Pairs that are none, or there twice: their tensor stands between that of their weights and that of the others.
     let model = &labellers()[2];
     let at = 8 * model.pairs.len();
