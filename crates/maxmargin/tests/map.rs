@@ -262,8 +262,7 @@ fn two_labels_of_both_signs() {
         proven += usize::from(found.is_proven());
         best += usize::from(is_best);
     }
-    println!("binary, both signs: {proven} proven, {best} best of 1000");
-    assert!(proven >= 800 && best >= 950, "{proven} proven, {best} best");
+    assert!(proven >= 980 && best >= 995, "{proven} proven, {best} best");
 }
 
 /// Domains of one to four labels, and factors of one to three variables, on any graph.
@@ -290,8 +289,7 @@ fn any_graph() {
         proven += usize::from(found.is_proven());
         best += usize::from(is_best);
     }
-    println!("any graph: {proven} proven, {best} best of 1000");
-    assert!(proven >= 600 && best >= 900, "{proven} proven, {best} best");
+    assert!(proven >= 950 && best >= 990, "{proven} proven, {best} best");
 }
 
 /// Scores of labels alone at random, and the same label for neighbours is worth `strength`.
@@ -314,7 +312,6 @@ fn potts_grids() {
         let scores = potts(&mut draw, (3, 3), 3, [0.5, 1.0, 2.0][round % 3]);
         proven += usize::from(check(&mut decoder, &scores).0.is_proven());
     }
-    println!("small Potts grids: {proven} of 60");
     assert!(proven >= 57, "{proven} of 60");
     let mut proven = 0;
     let mut gap: f64 = 0.0;
@@ -324,8 +321,7 @@ fn potts_grids() {
         proven += usize::from(found.is_proven());
         gap = gap.max((found.bound - found.value) / found.value);
     }
-    println!("Potts grids: {proven} of 30, the largest gap {gap:e}");
-    assert!(proven >= 15 && gap < 1e-2, "{proven} of 30, {gap}");
+    assert!(proven >= 22 && gap < 2e-3, "{proven} of 30, {gap}");
 }
 
 #[test]
@@ -377,8 +373,9 @@ fn larger_loopy_graphs() {
             add(&mut draw, Kind::Reals, &mut scores, &scope);
         }
         let (found, y) = decode(&mut decoder, &scores);
-        println!("{} labels, {} variables a factor: {found:?}", scores.domain(0), 2 + round / 3);
-        assert!(found.bound - found.value < 0.4 * found.value, "{found:?}");
+        // Factors of three at random leave the relaxation loose.
+        let gap = if round < 3 { 1e-9 } else { 0.25 };
+        assert!(found.bound - found.value < gap * found.value, "{found:?}");
         assert!(found.value >= scores.value(&y) - 1e-9);
     }
 }
