@@ -146,10 +146,10 @@ fn a_warm_decoder_of_factor_graphs_allocates_nothing() {
         let mut draw = Draw(4);
         for (n, domain, arity) in [(5, 2, 2), (9, 2, 2), (12, 3, 2), (9, 2, 3), (7, 3, 3), (30, 2, 2)] {
             scores.clear();
-            (0..n).for_each(|_| scores.variable(domain).iter_mut().for_each(|score| *score = draw.signed()));
+            (0..n).for_each(|_| scores.variable(domain).fill_with(|| draw.signed()));
             for v in 0..n {
                 let (table, entries) = scores.table((domain as usize).pow(arity));
-                entries.iter_mut().for_each(|score| *score = 3.0 * draw.signed());
+                entries.fill_with(|| 3.0 * draw.signed());
                 let scope = [v, if v > n - 3 { v - 2 } else { v + 1 }, (v + 3) % n];
                 scores.factor(&scope[..arity as usize], table);
                 scores.factor(&scope[..arity as usize], table);

@@ -30,7 +30,7 @@ impl Kind {
 fn variables(draw: &mut Draw, kind: Kind, domains: &[u32]) -> Scores {
     let mut scores = Scores::default();
     for &domain in domains {
-        scores.variable(domain).iter_mut().for_each(|score| *score = kind.draw(draw));
+        scores.variable(domain).fill_with(|| kind.draw(draw));
     }
     scores
 }
@@ -39,7 +39,7 @@ fn variables(draw: &mut Draw, kind: Kind, domains: &[u32]) -> Scores {
 fn add(draw: &mut Draw, kind: Kind, scores: &mut Scores, scope: &[u32]) {
     let len = scope.iter().map(|&v| scores.domain(v as usize) as usize).product();
     let (table, entries) = scores.table(len);
-    entries.iter_mut().for_each(|score| *score = kind.draw(draw));
+    entries.fill_with(|| kind.draw(draw));
     scores.factor(scope, table);
 }
 
@@ -155,7 +155,9 @@ fn ties_go_to_the_earlier_label() {
             let mut scores = Scores::default();
             (0..9).for_each(|_| _ = scores.variable(domain));
             let (table, _) = scores.table(domain as usize * domain as usize);
-            sides.iter().for_each(|side| scores.factor(side, table));
+            for side in sides {
+                scores.factor(&side, table);
+            }
             let (found, y) = decode(&mut decoder, &scores);
             assert!(found.is_proven() && found.value == 0.0 && y == [0; 9], "{found:?} {y:?}");
         }
@@ -260,8 +262,7 @@ fn two_labels_of_both_signs() {
         proven += usize::from(found.is_proven());
         best += usize::from(is_best);
     }
-    println!("binary, both signs: {proven} proven, {best} best of 1000");
-    assert!(proven >= 800 && best >= 950, "{proven} proven, {best} best");
+    assert!(proven >= 980 && best >= 995, "{proven} proven, {best} best");
 }
 
 /// Domains of one to four labels, and factors of one to three variables, on any graph.
@@ -274,9 +275,9 @@ fn any_graph() {
         let n = 2 + draw.below(5);
         let domains: Vec<u32> = (0..n).map(|_| 1 + draw.below(4) as u32).collect();
         let mut scores = variables(&mut draw, kind, &domains);
-        for _ in 0..1 + draw.below(2 * n) {
+        for _ in 0..=draw.below(2 * n) {
             let mut scope: Vec<u32> = Vec::new();
-            for _ in 0..1 + draw.below(3) {
+            for _ in 0..=draw.below(3) {
                 let v = draw.below(n) as u32;
                 if !scope.contains(&v) {
                     scope.push(v);
@@ -288,8 +289,7 @@ fn any_graph() {
         proven += usize::from(found.is_proven());
         best += usize::from(is_best);
     }
-    println!("any graph: {proven} proven, {best} best of 1000");
-    assert!(proven >= 600 && best >= 900, "{proven} proven, {best} best");
+    assert!(proven >= 950 && best >= 990, "{proven} proven, {best} best");
 }
 
 /// Scores of labels alone at random, and the same label for neighbours is worth `strength`.
@@ -298,7 +298,9 @@ fn potts(draw: &mut Draw, (rows, columns): (u32, u32), labels: u32, strength: f6
     let k = labels as usize;
     let (table, entries) = scores.table(k * k);
     (0..k).for_each(|label| entries[label * k + label] = strength);
-    grid(rows, columns).iter().for_each(|side| scores.factor(side, table));
+    for side in grid(rows, columns) {
+        scores.factor(&side, table);
+    }
     scores
 }
 
@@ -310,7 +312,6 @@ fn potts_grids() {
         let scores = potts(&mut draw, (3, 3), 3, [0.5, 1.0, 2.0][round % 3]);
         proven += usize::from(check(&mut decoder, &scores).0.is_proven());
     }
-    println!("small Potts grids: {proven} of 60");
     assert!(proven >= 57, "{proven} of 60");
     let mut proven = 0;
     let mut gap: f64 = 0.0;
@@ -320,8 +321,7 @@ fn potts_grids() {
         proven += usize::from(found.is_proven());
         gap = gap.max((found.bound - found.value) / found.value);
     }
-    println!("Potts grids: {proven} of 30, the largest gap {gap:e}");
-    assert!(proven >= 15 && gap < 1e-2, "{proven} of 30, {gap}");
+    assert!(proven >= 22 && gap < 2e-3, "{proven} of 30, {gap}");
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_chain_of_a_million() {
     let mut draw = Draw(7);
     let mut scores = variables(&mut draw, Kind::Integers, &vec![3; N]);
     let (table, entries) = scores.table(9);
-    entries.iter_mut().for_each(|score| *score = Kind::Integers.draw(&mut draw));
+    entries.fill_with(|| Kind::Integers.draw(&mut draw));
     (1..N as u32).for_each(|v| scores.factor(&[v - 1, v], table));
     let mut y = Vec::new();
     let found = Decoder::default().decode(&scores, &mut y);
@@ -373,8 +373,9 @@ fn larger_loopy_graphs() {
             add(&mut draw, Kind::Reals, &mut scores, &scope);
         }
         let (found, y) = decode(&mut decoder, &scores);
-        println!("{} labels, {} variables a factor: {found:?}", scores.domain(0), 2 + round / 3);
-        assert!(found.bound - found.value < 0.1 * found.value, "{found:?}");
+        // Factors of three at random leave the relaxation loose.
+        let gap = if round < 3 { 1e-9 } else { 0.25 };
+        assert!(found.bound - found.value < gap * found.value, "{found:?}");
         assert!(found.value >= scores.value(&y) - 1e-9);
     }
 }
