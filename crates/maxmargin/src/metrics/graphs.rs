@@ -191,10 +191,14 @@ mod tests {
         };
         let graphs: Vec<_> = (0..40).map(graph).collect();
         let (mut forward, mut backward) = (Evaluator::default(), Evaluator::default());
-        graphs.iter().for_each(|(domains, [truth, told])| forward.add(domains, truth, told));
+        for (domains, [truth, told]) in &graphs {
+            forward.add(domains, truth, told);
+        }
         for batch in graphs.rchunks(7) {
             let mut part = Evaluator::default();
-            batch.iter().for_each(|(domains, [truth, told])| part.add(domains, truth, told));
+            for (domains, [truth, told]) in batch {
+                part.add(domains, truth, told);
+            }
             backward.merge(&part);
         }
         assert_eq!(forward.finish(), backward.finish());

@@ -185,7 +185,9 @@ mod tests {
 
     fn evaluator<'m>(labels: &'m [String], cases: &[Case]) -> Evaluator<'m> {
         let mut evaluator = Evaluator::new(labels);
-        cases.iter().for_each(|&(truth, unseen, prediction)| evaluator.add(truth, unseen, prediction));
+        for &(truth, unseen, prediction) in cases {
+            evaluator.add(truth, unseen, prediction);
+        }
         evaluator
     }
 
@@ -244,11 +246,15 @@ mod tests {
         };
         let sets: Vec<(Vec<u32>, u32, Vec<u32>)> = (0..100_u32).map(|i| (draw(i), i % 2, draw(i / 2 + 1))).collect();
         let mut forward = Evaluator::new(&labels);
-        sets.iter().for_each(|(truth, unseen, told)| forward.add(truth, *unseen, told));
+        for (truth, unseen, told) in &sets {
+            forward.add(truth, *unseen, told);
+        }
         let mut backward = Evaluator::new(&labels);
         for batch in sets.rchunks(13) {
             let mut part = Evaluator::new(&labels);
-            batch.iter().for_each(|(truth, unseen, told)| part.add(truth, *unseen, told));
+            for (truth, unseen, told) in batch {
+                part.add(truth, *unseen, told);
+            }
             backward.merge(&part);
         }
         assert_eq!(forward.finish(), backward.finish());
