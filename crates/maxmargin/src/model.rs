@@ -429,19 +429,15 @@ impl Predictor<'_> {
     /// The number of the class of x. The scores of all classes are left in `scores`; binary: `-s/2, s/2` with the
     /// decision value s. Features that the model does not know are left out.
     pub fn predict(&self, x: SparseView<'_>, scores: &mut Vec<f64>) -> u32 {
-        match self.task {
-            TaskKind::Binary => {
-                let s = self.decision(x);
-                scores.clear();
-                scores.extend([-0.5 * s, 0.5 * s]);
-                u32::from(s > 0.0)
-            }
-            _ => {
-                scores.resize(self.block.width as usize, 0.0);
-                self.slot_scores(x, scores);
-                first_max(scores) as u32
-            }
+        if self.task == TaskKind::Binary {
+            let s = self.decision(x);
+            scores.clear();
+            scores.extend([-0.5 * s, 0.5 * s]);
+            return u32::from(s > 0.0);
         }
+        scores.resize(self.block.width as usize, 0.0);
+        self.slot_scores(x, scores);
+        first_max(scores) as u32
     }
 
     /// [Predicts](Self::predict) many rows: their classes and scores go to `take`, in order. With a kernel this is much faster

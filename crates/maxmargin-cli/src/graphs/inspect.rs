@@ -35,18 +35,18 @@ struct Contents<'m> {
 #[derive(Serialize)]
 struct OfDomain {
     domain: u32,
-    weights: Vec<Weight>,
+    weights: Vec<Entry>,
 }
 
 #[derive(Serialize)]
 struct OfTemplate<'m> {
     template: &'m str,
-    weights: Vec<Weight>,
+    weights: Vec<Entry>,
 }
 
 /// The weight of a feature at labels.
 #[derive(Serialize)]
-struct Weight {
+struct Entry {
     /// From 0, as in the data; None where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     feature: Option<u32>,
@@ -73,7 +73,7 @@ pub(crate) fn run(model: &GraphLabeller, top: usize, json: bool) -> Result<()> {
 }
 
 /// The largest weights of a block in absolute value: of features and labels of variables with these domains.
-fn heaviest(model: &GraphLabeller, block: Block, domains: &[u32], has_features: bool, top: usize) -> Vec<Weight> {
+fn heaviest(model: &GraphLabeller, block: Block, domains: &[u32], has_features: bool, top: usize) -> Vec<Entry> {
     let own = &model.weights.as_slice()[block.base as usize..][..block.len() as usize];
     let mut places: Vec<usize> = (0..own.len()).filter(|&at| own[at] != 0.0).collect();
     places.sort_by(|&a, &b| own[b].abs().total_cmp(&own[a].abs()).then(a.cmp(&b)));
@@ -85,7 +85,7 @@ fn heaviest(model: &GraphLabeller, block: Block, domains: &[u32], has_features: 
         for (label, domain) in labels.iter_mut().zip(domains).rev() {
             (*label, slot) = (slot % domain, slot / domain);
         }
-        Weight { feature: has_features.then_some((at / width) as u32), labels, weight: own[at] }
+        Entry { feature: has_features.then_some((at / width) as u32), labels, weight: own[at] }
     };
     places.into_iter().map(named).collect()
 }
@@ -115,7 +115,7 @@ fn in_words(model: &GraphLabeller, task: &FactorGraph, top: usize) -> String {
         return text.concat();
     }
     for of in of_domains(model, task, top).iter().filter(|of| !of.weights.is_empty()) {
-        let row = |w: &Weight| {
+        let row = |w: &Entry| {
             vec![w.feature.map_or(String::new(), |j| j.to_string()), w.labels[0].to_string(), signed(w.weight)]
         };
         let mut rows = vec![["feature", "label", "weight"].map(str::to_owned).to_vec()];
@@ -138,7 +138,7 @@ fn in_words(model: &GraphLabeller, task: &FactorGraph, top: usize) -> String {
             text.push(format!("\ntemplate {name} ({what})\n{}", table(&rows)));
             continue;
         }
-        let row = |w: &Weight| {
+        let row = |w: &Entry| {
             let labels = w.labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let feature = w.feature.map(|j| j.to_string());
             feature.into_iter().chain([labels, signed(w.weight)]).collect::<Vec<_>>()

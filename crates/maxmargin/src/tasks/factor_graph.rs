@@ -213,7 +213,9 @@ impl Task for FactorGraph {
             for (v, &label) in truth.iter().enumerate() {
                 let unary = scores.unary_mut(v);
                 let at_truth = unary[label as usize];
-                unary.iter_mut().for_each(|score| *score += weight);
+                for score in unary.iter_mut() {
+                    *score += weight;
+                }
                 unary[label as usize] = at_truth;
             }
         }
