@@ -2,8 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use maxmargin::model::{Parser, Saved};
-use maxmargin::sparse::SparseView;
+use maxmargin::model::labeller::SetBuffers;
+use maxmargin::model::{GraphLabeller, Parser, Saved};
+use maxmargin::sparse::{SparseMatrix, SparseView};
+use maxmargin::task::Task;
+use maxmargin::tasks::factor_graph::{Factors, Graph, GraphScratch};
 use maxmargin::tasks::parsing::{ParseScratch, UNKNOWN};
 
 fuzz_target!(|data: &[u8]| {
@@ -19,6 +22,12 @@ fuzz_target!(|data: &[u8]| {
         }
         Saved::Tagger(model) => drop(model.predictor().expect("a valid model")),
         Saved::Parser(model) => parse(&model),
+        Saved::Labeller(model) => {
+            let (x, mut set) = (SparseView::new(&[0, 3, u32::MAX], &[1.0, -1.0, 2.0]), Vec::new());
+            model.predictor().expect("a valid model").predict(x, 0.0, &mut SetBuffers::default(), &mut set);
+            assert!(set.iter().all(|&label| (label as usize) < model.labels.len()));
+        }
+        Saved::GraphLabeller(model) => label(&model),
     }
 });
 
@@ -27,6 +36,8 @@ fn to_bytes(saved: &Saved) -> Vec<u8> {
         Saved::Classifier(model) => model.to_bytes(),
         Saved::Tagger(model) => model.to_bytes(),
         Saved::Parser(model) => model.to_bytes(),
+        Saved::Labeller(model) => model.to_bytes(),
+        Saved::GraphLabeller(model) => model.to_bytes(),
     }
     .expect("what loads can be saved")
 }
@@ -36,4 +47,15 @@ fn parse(model: &Parser) {
     let first = if model.lexicon.is_some() { 0 } else { task.grammar().tags().start };
     let decoded = task.decode(&model.weights, &[first, UNKNOWN, first], &mut ParseScratch::default());
     assert!(!decoded.nodes.is_empty());
+}
+
+fn label(model: &GraphLabeller) {
+    let mut features = SparseMatrix::new();
+    features.push_row((model.shape.features > 0).then_some((0, 1.0)));
+    let factors = vec![Factors::default(); model.shape.templates.len()];
+    let graph = Graph { domains: vec![model.shape.domains[0]], features, factors };
+    let mut y = Vec::new();
+    let task = model.task().expect("a valid model");
+    task.argmax(&model.weights, &graph, None, &mut GraphScratch::default(), &mut y).expect("labels");
+    assert!(y[0] < graph.domains[0]);
 }

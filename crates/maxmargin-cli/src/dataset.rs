@@ -28,7 +28,7 @@ pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &
     let mut examples = svmlight::read(input, LabelRule::Required, pool)?;
     let classes = match args.task {
         Task::Binary => Classes::binary(&examples, args.problem.positive.as_deref(), &name)?,
-        Task::Multiclass | Task::Tag | Task::Parse => Classes::multiclass(&examples, &name)?,
+        _ => Classes::multiclass(&examples, &name)?,
     };
     let given = &args.problem.class_weight;
     let of_classes = match given.as_slice() {

@@ -12,10 +12,10 @@ use serde::{Serialize, Serializer};
 
 use crate::compare::{Judged, Shown, report};
 use crate::failure::{Failure, Result};
-use crate::options::{count_from_one, threads};
+use crate::options::{count_from_one, threads, threshold};
 use crate::predict::{Strangers, over_rows};
 use crate::text::{count, counted, fields, number, table};
-use crate::{parsing, tagging};
+use crate::{graphs, multilabel, parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -25,12 +25,15 @@ pub(crate) struct Args {
     #[arg(value_name = "LABELLED_FILE")]
     pub(crate) input: PathBuf,
     /// Another model of the same task, to be compared on the same examples: figures side by side, and McNemar's test of
-    /// whether the difference in examples (tag, parse: sentences) that are wholly right may be chance
+    /// whether the difference in examples (tag, parse: sentences; graph: graphs) that are wholly right may be chance
     #[arg(long, value_name = "MODEL2")]
     pub(crate) compare: Option<PathBuf>,
     /// Only sentences of at most so many words (parse) [default: all]
     #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) max_words: Option<u32>,
+    /// A label has to gain more than T, beside the others of its set (multilabel) [default: 0]
+    #[arg(long, value_name = "T", value_parser = threshold, allow_negative_numbers = true)]
+    pub(crate) threshold: Option<f64>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -53,9 +56,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let pool = Pool::new(args.threads.unwrap_or(0))?;
     let model = Saved::load(&args.model)?;
-    if args.max_words.is_some() && model.task() != TaskKind::Parse {
-        let what = format!("belongs to models of trees; this one is of the task {}", model.task());
-        return Err(Failure::Usage(format!("--max-words: {what}")));
+    let task = model.task();
+    for (is_foreign, option, models) in [
+        (args.max_words.is_some() && task != TaskKind::Parse, "--max-words", "trees"),
+        (args.threshold.is_some() && task != TaskKind::Multilabel, "--threshold", "label sets"),
+    ] {
+        if is_foreign {
+            let what = format!("belongs to models of {models}; this one is of the task {task}");
+            return Err(Failure::Usage(format!("{option}: {what}")));
+        }
     }
     let other = args.compare.as_deref().map(Saved::load).transpose()?;
     check_comparable(args, &model, other.as_ref())?;
@@ -73,6 +82,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             report(args, model, other, |model| {
                 parsing::evaluate::judged(model, Input::open(&args.input)?, args.max_words, &pool)
             })
+        }
+        Saved::Labeller(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Labeller(m) = other { Some(m) } else { None });
+            let threshold = args.threshold.unwrap_or(0.0);
+            report(args, model, other, |model| {
+                multilabel::evaluate::judged(model, Input::open(&args.input)?, threshold, &pool)
+            })
+        }
+        Saved::GraphLabeller(model) => {
+            let other =
+                other.as_ref().and_then(|other| if let Saved::GraphLabeller(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| graphs::evaluate::judged(model, Input::open(&args.input)?, &pool))
         }
     }
 }
@@ -102,7 +123,7 @@ fn classified(model: &Model, input: Input<'_>, pool: &Pool) -> Result<Judged<Cla
     let mut strangers = Strangers::default();
     let mut right = Vec::new();
     while let Some(batch) = stream.next_batch(BATCH)? {
-        strangers.look(model, &batch);
+        strangers.look(model.features, &batch.matrix);
         let classes: Vec<Option<u32>> = batch.labels.names.iter().map(|name| lookup.class(name)).collect();
         let predicted = over_rows(model, &batch, pool, |found: &mut Vec<u32>, class, _| found.push(class));
         for (&id, prediction) in batch.labels.ids.iter().zip(predicted.into_iter().flatten()) {
@@ -111,7 +132,7 @@ fn classified(model: &Model, input: Input<'_>, pool: &Pool) -> Result<Judged<Cla
             right.push(truth == Some(prediction));
         }
     }
-    strangers.tell(model);
+    strangers.tell(model.features);
     Ok(Judged { figures: Classified(evaluator.finish()), right })
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use maxmargin::data::output::Output;
-use maxmargin::data::synthetic::{self, ParseSizes, Sizes, TagSizes};
+use maxmargin::data::synthetic::{self, GraphSizes, LabelSetSizes, ParseSizes, Sizes, TagSizes};
+use maxmargin::model::TaskKind;
 
 use crate::failure::{Failure, Result};
 use crate::options::Task;
@@ -24,13 +25,13 @@ pub(crate) struct Args {
     /// The same seed gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Number of features (binary, multiclass) [default: 20]
+    /// Number of features (binary, multiclass, multilabel, graph) [default: 20; multilabel: 100; graph: 8 of each cell]
     #[arg(long, value_name = "D")]
     features: Option<u32>,
     /// Number of classes (multiclass) [default: 3]
     #[arg(long, value_name = "K")]
     classes: Option<u32>,
-    /// Features that are not zero in each example [default: all]
+    /// Features that are not zero in each example (binary, multiclass, multilabel) [default: all; multilabel: 40]
     #[arg(long, value_name = "N")]
     nonzeros: Option<u32>,
     /// Number of tags (tag, parse) [default: 12, 20]
@@ -48,8 +49,24 @@ pub(crate) struct Args {
     /// Number of labels of phrases (parse) [default: 8]
     #[arg(long, value_name = "N")]
     phrases: Option<u32>,
-    /// Probability that a label is wrong (all but parse); of checkers the standard deviation by which a point is displaced
-    /// after its class was fixed, 0.02 in the literature [default: 0]
+    /// Number of labels (multilabel, graph) [default: 20, 6]
+    #[arg(long, value_name = "K")]
+    labels: Option<u32>,
+    /// Mean number of labels of an example (multilabel) [default: 3]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    cardinality: Option<f64>,
+    /// Probability that labels of a group of four depend on each other (multilabel) [default: 0.8]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    correlation: Option<f64>,
+    /// Rows of cells of a grid (graph) [default: 20]
+    #[arg(long, value_name = "N")]
+    height: Option<u32>,
+    /// Columns of cells of a grid (graph) [default: 20]
+    #[arg(long, value_name = "N")]
+    width: Option<u32>,
+    /// Probability that a label is wrong (binary, multiclass, tag); the standard deviation of the features (multilabel, graph);
+    /// of checkers that by which a point is displaced after its class was fixed, 0.02 in the literature [default: 0;
+    /// multilabel: 1; graph: 2]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     noise: Option<f64>,
     /// Where to write the data, as plain text [default: standard output]
@@ -72,31 +89,12 @@ Examples:
   maxmargin generate binary --kind checkers --examples 1000000 --noise 0.02 -o board.dat
   maxmargin generate multiclass --examples 100000 --features 5000 --nonzeros 50 --classes 20 | gzip > big.dat.gz
   maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt
-  maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg";
+  maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg
+  maxmargin generate multilabel --examples 5000 --labels 50 --cardinality 4 -o sets.dat
+  maxmargin generate graph --examples 100 --height 30 --width 30 --labels 4 -o grids.jsonl";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.classes.is_some() && args.task == Task::Binary {
-        return Err(Failure::Usage("--classes: belongs to the task multiclass; binary has two".to_owned()));
-    }
-    let (is_parse, is_text) = (args.task == Task::Parse, matches!(args.task, Task::Tag | Task::Parse));
-    let is_board = args.kind == Some(Kind::Checkers);
-    let foreign = [
-        (args.task != Task::Binary && args.kind.is_some(), "--kind: belongs to the task binary"),
-        (is_board && args.features.is_some(), "--features: checkers have two"),
-        (is_board && args.nonzeros.is_some(), "--nonzeros: checkers have two features, none of them left out"),
-        (is_text && args.features.is_some(), "--features: belongs to the tasks binary and multiclass"),
-        (is_text && args.classes.is_some(), "--classes: belongs to the task multiclass; take --tags"),
-        (is_text && args.nonzeros.is_some(), "--nonzeros: belongs to the tasks binary and multiclass"),
-        (!is_text && args.tags.is_some(), "--tags: belongs to the tasks tag and parse"),
-        (!is_text && args.words.is_some(), "--words: belongs to the tasks tag and parse"),
-        (!is_text && args.length.is_some(), "--length: belongs to the tasks tag and parse"),
-        (!is_parse && args.rules.is_some(), "--rules: belongs to the task parse"),
-        (!is_parse && args.phrases.is_some(), "--phrases: belongs to the task parse"),
-        (is_parse && args.noise.is_some(), "--noise: generated trees have none"),
-    ];
-    if let Some((_, what)) = foreign.iter().find(|rule| rule.0) {
-        return Err(Failure::Usage((*what).to_owned()));
-    }
+    check_options(args)?;
     if args.nonzeros == Some(0) {
         return Err(Failure::Usage("--nonzeros: must be at least 1".to_owned()));
     }
@@ -108,6 +106,57 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         None => write(args, &mut BufWriter::new(io::stdout().lock()), "standard output"),
     }
+}
+
+/// Refuses sizes of other tasks.
+fn check_options(args: &Args) -> Result<()> {
+    use Task::{Binary, Graph, Multiclass, Multilabel, Parse, Tag};
+    let is_one_of = |tasks: &[Task]| tasks.contains(&args.task);
+    let is_board = args.kind == Some(Kind::Checkers);
+    // Whether it is given, the option, and the tasks that have it.
+    let options: [(bool, &str, &[Task]); 15] = [
+        (args.kind.is_some(), "--kind", &[Binary]),
+        (args.features.is_some(), "--features", &[Binary, Multiclass, Multilabel, Graph]),
+        (args.classes.is_some(), "--classes", &[Multiclass]),
+        (args.nonzeros.is_some(), "--nonzeros", &[Binary, Multiclass, Multilabel]),
+        (args.tags.is_some(), "--tags", &[Tag, Parse]),
+        (args.words.is_some(), "--words", &[Tag, Parse]),
+        (args.length.is_some(), "--length", &[Tag, Parse]),
+        (args.rules.is_some(), "--rules", &[Parse]),
+        (args.phrases.is_some(), "--phrases", &[Parse]),
+        (args.labels.is_some(), "--labels", &[Multilabel, Graph]),
+        (args.cardinality.is_some(), "--cardinality", &[Multilabel]),
+        (args.correlation.is_some(), "--correlation", &[Multilabel]),
+        (args.height.is_some(), "--height", &[Graph]),
+        (args.width.is_some(), "--width", &[Graph]),
+        (args.noise.is_some(), "--noise", &[Binary, Multiclass, Tag, Multilabel, Graph]),
+    ];
+    for (is_given, option, tasks) in options {
+        if is_given && !is_one_of(tasks) {
+            let way_out = match (option, args.task) {
+                ("--classes", Binary) => "; binary has two",
+                ("--classes", Tag | Parse) => "; take --tags",
+                ("--classes", Multilabel | Graph) => "; take --labels",
+                _ => "",
+            };
+            let names: Vec<String> = tasks.iter().map(|&task| TaskKind::from(task).to_string()).collect();
+            let of = match names.as_slice() {
+                [one] => format!("the task {one}"),
+                [others @ .., last] => format!("the tasks {} and {last}", others.join(", ")),
+                [] => String::new(),
+            };
+            return Err(Failure::Usage(format!("{option}: belongs to {of}{way_out}")));
+        }
+    }
+    for (is_given, what) in [
+        (args.features.is_some(), "--features: checkers have two"),
+        (args.nonzeros.is_some(), "--nonzeros: checkers have two features, none of them left out"),
+    ] {
+        if is_board && is_given {
+            return Err(Failure::Usage(what.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
@@ -133,6 +182,32 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             words: args.words.unwrap_or(default.words),
         };
         return Ok(synthetic::parse(&sizes, args.seed, out, name)?);
+    }
+    if args.task == Task::Multilabel {
+        let default = LabelSetSizes::default();
+        let features = args.features.unwrap_or(default.features);
+        let sizes = LabelSetSizes {
+            examples: args.examples,
+            features,
+            nonzeros: args.nonzeros.unwrap_or(default.nonzeros.min(features)),
+            labels: args.labels.unwrap_or(default.labels),
+            cardinality: args.cardinality.unwrap_or(default.cardinality),
+            correlation: args.correlation.unwrap_or(default.correlation),
+            noise: args.noise.unwrap_or(default.noise),
+        };
+        return Ok(synthetic::multilabel(&sizes, args.seed, out, name)?);
+    }
+    if args.task == Task::Graph {
+        let default = GraphSizes::default();
+        let sizes = GraphSizes {
+            examples: args.examples,
+            height: args.height.unwrap_or(default.height),
+            width: args.width.unwrap_or(default.width),
+            labels: args.labels.unwrap_or(default.labels),
+            features: args.features.unwrap_or(default.features),
+            noise: args.noise.unwrap_or(default.noise),
+        };
+        return Ok(synthetic::graph(&sizes, args.seed, out, name)?);
     }
     if args.kind == Some(Kind::Checkers) {
         return Ok(synthetic::checkers(args.examples, args.noise.unwrap_or(0.0), args.seed, out, name)?);

@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::failure::{Failure, Result, print, print_json};
 use crate::summary::{Described, passes};
 use crate::text::{counted, fields, number, table};
-use crate::{parsing, tagging};
+use crate::{graphs, multilabel, parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A model that `maxmargin train` saved
     model: PathBuf,
-    /// Features to show for each class or tag, rules of a grammar: those with the largest weights in absolute value
-    /// [default: 10]
+    /// Features to show for each class, tag, label or template, rules of a grammar, pairs of labels: those with the largest
+    /// weights in absolute value [default: 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print one JSON object
@@ -31,6 +31,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match Saved::load(&args.model)? {
         Saved::Tagger(model) => tagging::inspect::run(&model, top, args.json),
         Saved::Parser(model) => parsing::inspect::run(&model, top, args.json),
+        Saved::Labeller(model) => multilabel::inspect::run(&model, top, args.json),
+        Saved::GraphLabeller(model) => graphs::inspect::run(&model, top, args.json),
         Saved::Classifier(model) if model.kernel.is_some() && args.top.is_some_and(|top| top > 0) => {
             let what = "this model has a kernel, and so no weights of features to show; leave the option out";
             Err(Failure::Usage(format!("--top: {what}")))
@@ -126,15 +128,16 @@ struct Strongest<'m> {
     weights: Vec<Weight>,
 }
 
+/// The weight of a feature.
 #[derive(Serialize)]
-struct Weight {
-    feature: Feature,
-    weight: f64,
+pub(crate) struct Weight {
+    pub(crate) feature: Feature,
+    pub(crate) weight: f64,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Feature {
+pub(crate) enum Feature {
     /// From 1, as in the data.
     Index(u64),
     Constant(&'static str),
@@ -171,11 +174,7 @@ fn strongest(model: &Model, top: usize) -> Vec<Strongest<'_>> {
     let slots = model.slots();
     let labels = &model.labels[model.labels.len() - slots..];
     let of_slot = |(slot, label)| {
-        let mut weights: Vec<(usize, f64)> =
-            model.weights.as_slice().iter().copied().skip(slot).step_by(slots).enumerate().collect();
-        weights.retain(|w| w.1 != 0.0);
-        weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-        weights.truncate(top);
+        let weights = heaviest_rows(model.weights.as_slice(), slot, slots, top);
         let named = |(row, weight)| {
             let is_constant = row == model.features as usize;
             let feature = if is_constant { Feature::Constant("bias") } else { Feature::Index(row as u64 + 1) };
@@ -184,6 +183,15 @@ fn strongest(model: &Model, top: usize) -> Vec<Strongest<'_>> {
         Strongest { label, weights: weights.into_iter().map(named).collect() }
     };
     labels.iter().map(String::as_str).enumerate().map(of_slot).collect()
+}
+
+/// The rows of a block of this width with the largest weights of a slot, in absolute value, and these weights.
+pub(crate) fn heaviest_rows(block: &[f64], slot: usize, width: usize, top: usize) -> Vec<(usize, f64)> {
+    let mut weights: Vec<(usize, f64)> = block.iter().copied().skip(slot).step_by(width).enumerate().collect();
+    weights.retain(|w| w.1 != 0.0);
+    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    weights.truncate(top);
+    weights
 }
 
 fn in_words(model: &Model, top: usize) -> String {

@@ -6,12 +6,14 @@ mod dataset;
 mod evaluate;
 mod failure;
 mod generate;
+mod graphs;
 mod heldout;
 mod inspect;
 mod interrupt;
 mod kernel;
 mod log;
 mod memory;
+mod multilabel;
 mod options;
 mod parsing;
 mod paths;
@@ -33,7 +35,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::checkpoint::Identity;
 
-/// Large-margin classifiers, taggers and parsers, trained to a proven optimum.
+/// Large-margin classifiers, taggers, parsers and labellers of sets and graphs, trained to a proven optimum.
 #[derive(Debug, Parser)]
 #[command(name = "maxmargin", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -49,15 +51,17 @@ Examples:
   maxmargin predict model.mm new.dat -o labels.txt
   maxmargin train tag sentences.txt -m tagger.mm
   maxmargin train parse treebank.mrg -m parser.mm
+  maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree
+  maxmargin train graph images.jsonl -m images.mm
 
-Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment`, for tags columns of words and tags, for trees
-brackets as in the Penn Treebank; plain, .gz or .zst.";
+Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment` (label sets: `LABEL,LABEL,... INDEX:VALUE ...`), for
+tags columns of words and tags, for trees brackets as in the Penn Treebank, for graphs JSON lines; plain, .gz or .zst.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train a model on a labelled file
     Train(Box<train::Args>),
-    /// Write the label of every example, the tags or the tree of every sentence
+    /// Write the label or the labels of every example, the tags or the tree of every sentence, the labels of every graph
     Predict(predict::Args),
     /// Compare a model's predictions with the labels of a file, or with those of another model
     Evaluate(evaluate::Args),

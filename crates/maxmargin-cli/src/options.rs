@@ -18,6 +18,10 @@ pub(crate) enum Task {
     Tag,
     /// Trees for sentences, by a grammar that is read off bracketed trees
     Parse,
+    /// Sets of labels
+    Multilabel,
+    /// Labels for the variables of factor graphs
+    Graph,
 }
 
 impl From<Task> for TaskKind {
@@ -27,6 +31,8 @@ impl From<Task> for TaskKind {
             Task::Multiclass => Self::Multiclass,
             Task::Tag => Self::Tag,
             Task::Parse => Self::Parse,
+            Task::Multilabel => Self::Multilabel,
+            Task::Graph => Self::Graph,
         }
     }
 }
@@ -105,9 +111,10 @@ impl From<Penalty> for problem::Penalty {
 pub(crate) enum LossName {
     /// Every error costs 1; tag, parse: a sentence with any error
     ZeroOne,
-    /// Every wrong token costs 1, or what --tag-cost says (tag); every wrong or missing bracket costs 1 (parse)
+    /// Every wrong token costs 1, or what --tag-cost says (tag); every wrong or missing bracket (parse) or label (multilabel),
+    /// every wrong label of a variable (graph) costs 1
     Hamming,
-    /// 1 - F1 of the brackets of a tree (parse)
+    /// 1 - F1 of the brackets of a tree (parse), of the labels of a set (multilabel)
     F1,
     /// Difference of the labels, which are numbers (multiclass)
     Absolute,
@@ -169,7 +176,7 @@ pub(crate) struct ProblemOptions {
     /// Where the loss enters the margin constraints [default: margin]
     #[arg(long, value_name = "R")]
     pub(crate) rescaling: Option<Rescaling>,
-    /// What an error costs [default: zero-one; tag: hamming; parse: f1]
+    /// What an error costs [default: zero-one; tag, multilabel, graph: hamming; parse: f1]
     #[arg(long, value_name = "L")]
     pub(crate) loss: Option<LossName>,
     /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the
@@ -186,7 +193,8 @@ pub(crate) struct ProblemOptions {
     /// This label against all others (binary)
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     pub(crate) positive: Option<String>,
-    /// Add a constant feature with value B, which gives every class an offset [default: none]
+    /// Add a constant feature with value B, which gives every class or label an offset (binary, multiclass, multilabel)
+    /// [default: none]
     #[arg(long, value_name = "B", value_parser = bias, allow_negative_numbers = true)]
     pub(crate) bias: Option<f32>,
 }
@@ -309,6 +317,24 @@ pub(crate) struct ParseOptions {
     pub(crate) rare_below: Option<u32>,
 }
 
+/// `--pairs`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PairsName {
+    None,
+    Tree,
+    Top(usize),
+    All,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Label sets")]
+pub(crate) struct MultilabelOptions {
+    /// Which pairs of labels have a weight: none; tree, those of a tree that tell most of each other; top:N, the N that tell
+    /// most; all. Beyond trees the best set is searched for, and not always proven best [default: none]
+    #[arg(long, value_name = "none|tree|top:N|all", value_parser = pairs)]
+    pub(crate) pairs: Option<PairsName>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BasisName {
     /// Drawn from the vectors of the examples
@@ -364,7 +390,7 @@ pub(crate) struct SolverOptions {
     #[arg(long, value_name = "P", value_parser = at_least_one)]
     pub(crate) groups: Option<usize>,
     /// Outputs kept per example to build cuts from, or `off` (one-slack, group-slack) [default: off for classes, whose
-    /// oracle is as fast as a cache; 10 for tags and trees]
+    /// oracle is as fast as a cache; 10 for all else]
     #[arg(long, value_name = "F", value_parser = cache)]
     pub(crate) cache: Option<u16>,
     /// Search between the best point and the QP's (one-slack, group-slack) [default: on]
@@ -395,7 +421,8 @@ pub(crate) struct SolverOptions {
     /// Seed of whatever a solver draws at random; the same seed gives the same model [default: 0]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Start from the weights of this model, which must have the same labels (parse: rules in common)
+    /// Start from the weights of this model, which must have the same labels (parse: rules, graph: domains or templates in
+    /// common)
     #[arg(long, value_name = "MODEL")]
     pub(crate) warm_start: Option<PathBuf>,
 }
@@ -404,7 +431,7 @@ pub(crate) struct SolverOptions {
 #[command(next_help_heading = "Stopping")]
 pub(crate) struct StoppingOptions {
     /// Stop when the duality gap is at most C*E (--penalty hard: E times the objective) [default: 0.01 times the
-    /// largest loss; tag, parse: the mean of the sentences' largest losses]
+    /// largest loss; tag, parse, multilabel, graph: the mean of the examples' largest losses]
     #[arg(short, long, value_name = "E", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) epsilon: Option<f64>,
     /// Stop when the gap is at most R times the objective, instead
@@ -526,6 +553,21 @@ fn tag_cost(text: &str) -> Result<(String, f64), String> {
         Ok(cost) if (0.0..=1e9).contains(&cost) => Ok((tag.to_owned(), cost)),
         _ => Err(format!("the cost '{cost}' must be a number from 0 to 1e9")),
     }
+}
+
+fn pairs(text: &str) -> Result<PairsName, String> {
+    match (text, text.strip_prefix("top:")) {
+        ("none", _) => Ok(PairsName::None),
+        ("tree", _) => Ok(PairsName::Tree),
+        ("all", _) => Ok(PairsName::All),
+        (_, Some(n)) => at_least_one(n).map(PairsName::Top).map_err(|rule| format!("the N of top:N {rule}")),
+        _ => Err("must be none, tree, top:N or all".to_owned()),
+    }
+}
+
+/// What a label has to gain.
+pub(crate) fn threshold(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|t: &f64| t.is_finite()).ok_or_else(|| "must be a finite number".to_owned())
 }
 
 fn bias(text: &str) -> Result<f32, String> {

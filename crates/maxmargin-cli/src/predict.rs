@@ -11,11 +11,12 @@ use maxmargin::data::svmlight::{LabelRule, Labelled, Stream};
 use maxmargin::kernel::Expansion;
 use maxmargin::model::{Model, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
+use maxmargin::sparse::SparseMatrix;
 
 use crate::failure::{Failure, Result, note};
-use crate::options::{count_from_one, threads};
+use crate::options::{count_from_one, threads, threshold};
 use crate::text::{count, counted};
-use crate::{parsing, paths, tagging};
+use crate::{graphs, multilabel, parsing, paths, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -25,11 +26,12 @@ pub(crate) struct Args {
     /// Examples, with or without labels, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "INPUT_FILE")]
     input: PathBuf,
-    /// Where to write the labels or trees, one a line; for columns the lines with their tags [default: standard output]
+    /// Where to write the labels, sets or trees, one a line; for columns the lines with their tags [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for tags and
-    /// trees the score of a sentence in a line before it
+    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for sets
+    /// LABEL:GAIN of each label in the set; for tags and trees the score of a sentence in a line before it; for graphs the score
+    /// after the labels and a tab, and what no labelling has more of
     #[arg(long)]
     pub(crate) scores: bool,
     /// The N best sequences of tags or trees of each sentence, at most 10000 (tag, parse)
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// time for long sentences (parse) [default: as in training]
     #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) max_span: Option<u32>,
+    /// A label has to gain more than T, beside the others of its set (multilabel): a larger T makes sets smaller [default: 0]
+    #[arg(long, value_name = "T", value_parser = threshold, allow_negative_numbers = true)]
+    pub(crate) threshold: Option<f64>,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
@@ -61,7 +66,9 @@ Examples:
   maxmargin predict model.mm test.dat -o labels.txt
   zcat big.dat.gz | maxmargin predict model.mm - --scores | head
   maxmargin predict pos.mm new.txt --margins -o tagged.txt
-  echo 'the/DT old/JJ man/NN sleeps/VBZ ./.' | maxmargin predict trees.mm - --n-best 3";
+  echo 'the/DT old/JJ man/NN sleeps/VBZ ./.' | maxmargin predict trees.mm - --n-best 3
+  maxmargin predict scenes.mm new.dat --threshold 0.5 --scores
+  maxmargin predict images.mm new.jsonl -o labels.jsonl";
 
 /// Examples that are held at a time.
 const BATCH: usize = 8192;
@@ -79,6 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Saved::Classifier(model) => write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name),
         Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
         Saved::Parser(model) => parsing::predict::write_all(args, model, input, &pool, out, name),
+        Saved::Labeller(model) => multilabel::predict::write_all(args, model, input, &pool, out, name),
+        Saved::GraphLabeller(model) => graphs::predict::write_all(args, model, input, &pool, out, name),
     };
     match &args.output {
         Some(path) => {
@@ -99,6 +108,7 @@ fn check_options(args: &Args, task: TaskKind) -> Result<()> {
         (args.margins && !is_tag, "--margins", "tags"),
         (args.forced && !is_tag, "--forced", "tags"),
         (args.max_span.is_some() && !is_parse, "--max-span", "trees"),
+        (args.threshold.is_some() && task != TaskKind::Multilabel, "--threshold", "label sets"),
     ];
     match rules.iter().find(|rule| rule.0) {
         Some((_, option, models)) => {
@@ -118,7 +128,7 @@ fn write_all(
 ) -> Result<()> {
     let mut strangers = Strangers::default();
     while let Some(batch) = stream.next_batch(BATCH)? {
-        strangers.look(model, &batch);
+        strangers.look(model.features, &batch.matrix);
         let parts = over_rows(model, &batch, pool, |text: &mut String, class, scores| {
             text.push_str(&model.labels[class as usize]);
             if args.scores {
@@ -132,7 +142,7 @@ fn write_all(
         // Whoever pipes examples in one by one wants the labels one by one.
         out.flush().map_err(|e| Error::io(name, e))?;
     }
-    strangers.tell(model);
+    strangers.tell(model.features);
     Ok(())
 }
 
@@ -140,7 +150,7 @@ fn push_scores(model: &Model, scores: &[f64], text: &mut String) {
     const IN_MEMORY: &str = "strings take all text";
     match model.task {
         TaskKind::Binary => write!(text, "\t{}", scores[1] - scores[0]).expect(IN_MEMORY),
-        TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
+        _ => {
             for (k, (label, score)) in model.labels.iter().zip(scores).enumerate() {
                 let gap = if k == 0 { '\t' } else { ' ' };
                 write!(text, "{gap}{label}:{score}").expect(IN_MEMORY);
@@ -175,19 +185,20 @@ pub(crate) struct Strangers {
 }
 
 impl Strangers {
-    pub(crate) fn look(&mut self, model: &Model, batch: &Labelled) {
-        let is_strange = |i: &usize| batch.matrix.row(*i).indices().last().is_some_and(|&j| j >= model.features);
-        self.examples += batch.len() as u64;
-        self.with += (0..batch.len()).filter(is_strange).count() as u64;
+    /// `features`: how many the model knows.
+    pub(crate) fn look(&mut self, features: u32, rows: &SparseMatrix) {
+        let is_strange = |i: &usize| rows.row(*i).indices().last().is_some_and(|&j| j >= features);
+        self.examples += rows.rows() as u64;
+        self.with += (0..rows.rows()).filter(is_strange).count() as u64;
     }
 
-    pub(crate) fn tell(&self, model: &Model) {
+    pub(crate) fn tell(&self, features: u32) {
         if self.with > 0 {
             note(&format!(
                 "{} of {} have features beyond the {} that the model knows; these were left out",
                 count(self.with),
                 counted(self.examples, "example"),
-                count(u64::from(model.features))
+                count(u64::from(features))
             ));
         }
     }

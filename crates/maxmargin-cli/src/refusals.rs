@@ -5,8 +5,8 @@ use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, Ladder, LossName, Penalty, Rescaling, SamplingName, SolverName, Task,
-    TerminalsName, UpdateName,
+    ClassWeight, FeaturesName, FormatName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName, SolverName,
+    Task, TerminalsName, UpdateName,
 };
 use crate::train::Args;
 
@@ -23,11 +23,16 @@ fn refuse(rules: &[Rule], hint: &str) -> Result<()> {
 /// Refuses options of classes elsewhere.
 fn check_classes(args: &Args) -> Result<()> {
     let problem = &args.problem;
-    let (is_structured, is_tag) = (matches!(args.task, Task::Tag | Task::Parse), args.task == Task::Tag);
+    let (is_structured, is_tag) = (!matches!(args.task, Task::Binary | Task::Multiclass), args.task == Task::Tag);
+    let is_text = matches!(args.task, Task::Tag | Task::Parse);
     let of_classes = "belongs to the tasks binary and multiclass";
     let rules = [
         (is_structured && problem.positive.is_some(), "--positive", "belongs to the task binary"),
-        (is_structured && problem.bias.is_some(), "--bias", of_classes),
+        (
+            is_structured && args.task != Task::Multilabel && problem.bias.is_some(),
+            "--bias",
+            "belongs to the tasks binary, multiclass and multilabel",
+        ),
         (
             is_tag && !problem.class_weight.is_empty(),
             "--class-weight",
@@ -39,13 +44,38 @@ fn check_classes(args: &Args) -> Result<()> {
         (
             !is_structured && problem.loss == Some(LossName::Hamming),
             "--loss",
-            "hamming belongs to the tasks tag and parse",
+            "hamming belongs to the tasks tag, parse, multilabel and graph",
         ),
-        (!is_structured && args.tag.min_count.is_some(), "--min-count", "belongs to the tasks tag and parse"),
+        (!is_text && args.tag.min_count.is_some(), "--min-count", "belongs to the tasks tag and parse"),
         (
-            !is_structured && args.solver.solver == Some(SolverName::Mle),
+            !is_text && args.solver.solver == Some(SolverName::Mle),
             "--solver",
             "mle needs a generative model, which the tasks tag and parse have",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
+/// Refuses options of label sets elsewhere, and losses that label sets and graphs do not have.
+fn check_sets(args: &Args) -> Result<()> {
+    let (pairs, loss) = (args.multilabel.pairs, args.problem.loss);
+    let (is_sets, is_graph) = (args.task == Task::Multilabel, args.task == Task::Graph);
+    let rules = [
+        (!is_sets && pairs.is_some(), "--pairs", "belongs to the task multilabel"),
+        (
+            is_sets && loss.is_some_and(|l| !matches!(l, LossName::Hamming | LossName::F1)),
+            "--loss",
+            "the task multilabel has the losses hamming and f1",
+        ),
+        (
+            is_sets && loss == Some(LossName::F1) && pairs == Some(PairsName::All),
+            "--loss",
+            "f1 does not add up over labels, and is counted with --pairs none or tree only",
+        ),
+        (
+            is_graph && loss.is_some_and(|l| l != LossName::Hamming),
+            "--loss",
+            "the task graph has the loss hamming only",
         ),
     ];
     refuse(&rules, "")
@@ -62,7 +92,11 @@ fn check_trees(args: &Args) -> Result<()> {
             && args.problem.penalty != Some(Penalty::Quadratic);
     let leaves_out = args.tag.min_count.is_some_and(|n| n > 1) || parse.max_span.is_some();
     let rules = [
-        (!is_parse && loss == Some(LossName::F1), "--loss", "f1 belongs to the task parse"),
+        (
+            !is_parse && args.task != Task::Multilabel && loss == Some(LossName::F1),
+            "--loss",
+            "f1 belongs to the tasks parse and multilabel",
+        ),
         (
             is_parse && matches!(loss, Some(LossName::Absolute | LossName::Squared | LossName::Matrix)),
             "--loss",
@@ -152,6 +186,7 @@ fn check_kernel(args: &Args) -> Result<()> {
     let has_rank = kernel.low_rank.is_some();
     let is_uniform = kernel.sampling == Some(SamplingName::Uniform);
     let is_parse = args.task == Task::Parse;
+    let has_no_kernel = matches!(args.task, Task::Multilabel | Task::Graph);
     let is_auto_path = args.problem.c_path == Some(Ladder::Auto);
     let uses_gram = !has_rank && (!is_linear || is_sampled);
     let estimates =
@@ -160,6 +195,9 @@ fn check_kernel(args: &Args) -> Result<()> {
         (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
         (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
         (is_parse && is_sampled, "--solver", "sampled cuts are for kernels, which the task parse does not have"),
+        (has_no_kernel && kernel.kernel.is_some(), "--kernel", "belongs to the tasks binary, multiclass and tag"),
+        (has_no_kernel && has_rank, "--low-rank", "belongs to kernels, which this task does not have"),
+        (has_no_kernel && is_sampled, "--solver", "sampled cuts are for kernels, which this task does not have"),
         (has_rank && kernel.kernel.is_none(), "--low-rank", "comes near a kernel: say which with --kernel"),
         (kernel.basis.is_some() && !has_rank, "--basis", "belongs to --low-rank"),
         (kernel.kernel_cache.is_some() && !uses_gram, "--kernel-cache", "belongs to --kernel without --low-rank"),
@@ -207,6 +245,7 @@ pub(crate) fn check(args: &Args) -> Result<()> {
     check_classes(args)?;
     check_tags(args)?;
     check_trees(args)?;
+    check_sets(args)?;
     let (problem, validation) = (&args.problem, &args.validation);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
     let is_matrix = problem.loss == Some(LossName::Matrix);

@@ -5,17 +5,19 @@ use std::path::Path;
 use maxmargin::data::trees::{Binarise, Shape};
 use maxmargin::inference::chain::Order;
 use maxmargin::kernel::Expansion;
-use maxmargin::model::{self, Model, Parser, Tagger, TaskKind};
-use maxmargin::problem::{Formulation, Penalty};
+use maxmargin::model::{self, GraphLabeller, Labeller, Model, Parser, Tagger, TaskKind};
+use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::sampled_constant::LOOKED_AT;
 use maxmargin::solver::{Certificate, Status};
+use maxmargin::tasks::factor_graph::{self, Template};
 use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
 
 use crate::checkpoint::Saver;
 use crate::failure::{Result, print, print_json};
 use crate::memory;
+use crate::multilabel::pairs_in_words;
 use crate::step::Step;
 use crate::text::{bytes, count, counted, duration, fields, labels, number, table};
 use crate::train::Args;
@@ -157,14 +159,75 @@ fn shape_in_words(model: &Parser) -> String {
     if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) }
 }
 
+/// Features of examples, and the constant one where there is one.
+fn features_in_words(features: u32, bias: f64) -> String {
+    let constant = if bias == 0.0 { String::new() } else { format!(" and a constant one of {bias}") };
+    counted(u64::from(features), "feature") + &constant
+}
+
+/// What graphs are made of: `variables of 2 or 3 labels, factors down (2 x 3) and right (2 x 2, 5 features)`.
+pub(crate) fn shape_of_graphs(shape: &factor_graph::Shape) -> String {
+    format!("{}, {}", domains_in_words(shape), templates_in_words(shape))
+}
+
+/// The first few of a list.
+fn some_of(all: usize, words: impl Iterator<Item = String>, between: &str) -> String {
+    const MOST: usize = 8;
+    let shown = words.take(MOST).collect::<Vec<_>>().join(between);
+    if all > MOST { format!("{shown} ... ({} in all)", count(all as u64)) } else { shown }
+}
+
+fn domains_in_words(shape: &factor_graph::Shape) -> String {
+    let sizes = some_of(shape.domains.len(), shape.domains.iter().map(ToString::to_string), " or ");
+    format!("variables of {sizes} labels")
+}
+
+fn templates_in_words(shape: &factor_graph::Shape) -> String {
+    let template = |template: &Template| {
+        let domains = some_of(template.domains.len(), template.domains.iter().map(ToString::to_string), " x ");
+        let features = template.features.map_or(String::new(), |n| format!(", {}", counted(u64::from(n), "feature")));
+        format!("{} ({domains}{features})", template.name.escape_debug())
+    };
+    match shape.templates.len() {
+        0 => "no factors".to_owned(),
+        n => format!("factors {}", some_of(n, shape.templates.iter().map(template), ", ")),
+    }
+}
+
 impl<'m> Described<'m> {
+    pub(crate) fn labeller(model: &'m Labeller) -> Self {
+        let pairs = pairs_in_words(&model.pairs);
+        Self {
+            task: TaskKind::Multilabel,
+            labels: format!("{}: {}", counted(model.labels.len() as u64, "label"), labels(&model.labels)),
+            features: format!("{}, {pairs}", features_in_words(model.features, model.bias)),
+            expansion: None,
+            approximated: None,
+            dimension: model.weights.len(),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
+    pub(crate) fn graph_labeller(model: &'m GraphLabeller) -> Self {
+        let of_variables = counted(u64::from(model.shape.features), "feature");
+        Self {
+            task: TaskKind::Graph,
+            labels: domains_in_words(&model.shape),
+            features: format!("{of_variables} of a variable, {}", templates_in_words(&model.shape)),
+            expansion: None,
+            approximated: None,
+            dimension: model.weights.len(),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
     pub(crate) fn classifier(model: &'m Model) -> Self {
-        let features = counted(u64::from(model.features), "feature");
-        let constant = if model.bias == 0.0 { String::new() } else { format!(" and a constant one of {}", model.bias) };
         Self {
             task: model.task,
             labels: format!("{} classes: {}", count(model.labels.len() as u64), labels(&model.labels)),
-            features: features + &constant,
+            features: features_in_words(model.features, model.bias),
             expansion: model.kernel.as_ref(),
             approximated: None,
             dimension: model.kernel.as_ref().map_or(model.weights.len(), |expansion| expansion.coefficients().len()),
@@ -321,7 +384,8 @@ impl<'t> Summary<'t> {
             path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
-            searched: (model.task == TaskKind::Parse).then_some(trained.searched as u64),
+            searched: (!matches!(model.task, TaskKind::Binary | TaskKind::Multiclass | TaskKind::Tag))
+                .then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
             excess_at_most: trained.excess,
             kernel: model.expansion.map(|expansion| expansion.kernel().to_string()),
@@ -349,7 +413,9 @@ impl<'t> Summary<'t> {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
         }));
-        lines.extend(self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n))));
+        lines.extend(
+            self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))),
+        );
         lines.extend(self.heldout_loss.map(|loss| ("held-out", self.heldout(loss, trained, args))));
         let times = [self.seconds_reading, self.seconds_training].map(duration);
         lines.push(("time", format!("{} reading, {} training ({shares})", times[0], times[1])));
@@ -367,14 +433,25 @@ impl<'t> Summary<'t> {
         format!("{} ({} per example){how}", number(c), number(c / self.examples as f64))
     }
 
-    fn in_search(&self, searched: u64) -> String {
-        let (n, all) = (count(searched), counted(self.examples, "sentence"));
-        let at_most =
-            self.primal_at_most.map_or(String::new(), |p| format!("; the objective is at most {}", number(p)));
-        format!(
-            "searched, not exact, for {n} of {all}, which are too long (--exact-words): the certificate is an \
-             estimate{at_most}"
-        )
+    fn in_search(&self, searched: u64, rescaling: Rescaling) -> String {
+        let noun = match self.task {
+            TaskKind::Parse => "sentence",
+            TaskKind::Graph => "graph",
+            _ => "example",
+        };
+        let why = match (self.task, rescaling) {
+            (TaskKind::Parse, _) => "which are too long (--exact-words)",
+            (_, Rescaling::Slack) => "as slack rescaling needs it here",
+            (TaskKind::Graph, Rescaling::Margin) => "whose factors make loops",
+            (_, Rescaling::Margin) => "as the pairs of labels make loops",
+        };
+        let at_most = match (self.primal_at_most.map(number), self.task) {
+            (None, _) => String::new(),
+            (Some(p), TaskKind::Parse) => format!("; the objective is at most {p}"),
+            (Some(p), _) => format!("; the objective with the relaxation's loss, the most that it can be, is {p}"),
+        };
+        let (n, all) = (count(searched), counted(self.examples, noun));
+        format!("searched, not exact, for {n} of {all}, {why}: the certificate is an estimate{at_most}")
     }
 
     fn heldout(&self, loss: f64, trained: &Trained, args: &Args) -> String {

@@ -27,6 +27,11 @@ pub(crate) fn count(n: u64) -> String {
     text
 }
 
+/// A share of 1.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
 /// `1 round`, `2 rounds`.
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })

@@ -25,13 +25,13 @@ use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, KernelOptions, OutputOptions, ParseOptions, ProblemOptions, SolverOptions,
-    StoppingOptions, TagOptions, ValidationOptions,
+    self, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions, ProblemOptions,
+    SolverOptions, StoppingOptions, TagOptions, ValidationOptions,
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};
 use crate::training::{Examples, Trained, Training};
-use crate::{heldout, interrupt, parsing, paths, refusals, tagging};
+use crate::{graphs, heldout, interrupt, multilabel, parsing, paths, refusals, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,6 +49,8 @@ pub(crate) struct Args {
     pub(crate) tag: TagOptions,
     #[command(flatten)]
     pub(crate) parse: ParseOptions,
+    #[command(flatten)]
+    pub(crate) multilabel: MultilabelOptions,
     #[command(flatten)]
     pub(crate) kernel: KernelOptions,
     #[command(flatten)]
@@ -73,6 +75,8 @@ Examples:
   maxmargin train tag news.iob -m names.mm --template ner.template --scheme BIO --min-count 2
   maxmargin train parse english.train.mrg -m trees.mm --parent-annotation --heldout english.test.mrg
   maxmargin train parse wsj.mrg.gz -m wsj.mm --terminals words --features spans --loss f1 --max-words 20
+  maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree --heldout scenes.test
+  maxmargin train graph images.jsonl -m images.mm --c-per-example 0.1
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
@@ -94,6 +98,8 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
         options::Task::Binary | options::Task::Multiclass => classes(session),
         options::Task::Tag => tagging::train::run(session),
         options::Task::Parse => parsing::train::run(session),
+        options::Task::Multilabel => multilabel::train::run(session),
+        options::Task::Graph => graphs::train::run(session),
     }
 }
 

@@ -6,7 +6,9 @@
 pub(crate) mod blocks;
 pub mod costs;
 pub mod dictionary;
+pub mod graphs;
 pub mod input;
+pub mod label_sets;
 pub mod labels;
 pub(crate) mod number;
 pub mod output;

@@ -23,11 +23,15 @@ use crate::weights::Weights;
 mod container;
 mod exact;
 mod file;
+mod graph_labeller;
+pub mod labeller;
 mod parser;
 mod support;
 pub mod tagger;
 
 use container::Container;
+pub use graph_labeller::GraphLabeller;
+pub use labeller::Labeller;
 pub use parser::Parser;
 pub use tagger::Tagger;
 
@@ -43,6 +47,14 @@ pub enum TaskKind {
     Tag,
     /// A tree for a sentence.
     Parse,
+    /// A set of labels.
+    Multilabel,
+    /// Labels for the variables of a factor graph.
+    Graph,
+}
+
+impl TaskKind {
+    const ALL: [Self; 6] = [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph];
 }
 
 impl fmt::Display for TaskKind {
@@ -52,6 +64,8 @@ impl fmt::Display for TaskKind {
             Self::Multiclass => "multiclass",
             Self::Tag => "tag",
             Self::Parse => "parse",
+            Self::Multilabel => "multilabel",
+            Self::Graph => "graph",
         })
     }
 }
@@ -60,12 +74,10 @@ impl FromStr for TaskKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse]
-            .into_iter()
-            .find(|kind| kind.to_string() == name)
-            .ok_or_else(|| {
-                Error::setting("task", format!("'{name}' is none; there are binary, multiclass, tag and parse"))
-            })
+        Self::ALL.into_iter().find(|kind| kind.to_string() == name).ok_or_else(|| {
+            let known = Self::ALL.map(|kind| kind.to_string()).join(", ");
+            Error::setting("task", format!("'{name}' is none; there are {known}"))
+        })
     }
 }
 
@@ -151,6 +163,10 @@ pub enum Saved {
     Tagger(Box<Tagger>),
     /// Of the task parse.
     Parser(Box<Parser>),
+    /// Of the task multilabel.
+    Labeller(Box<Labeller>),
+    /// Of the task graph.
+    GraphLabeller(Box<GraphLabeller>),
 }
 
 impl Saved {
@@ -174,7 +190,15 @@ impl Saved {
         match serde_json::from_str::<Kind>(&container.record) {
             Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(|tagger| Self::Tagger(Box::new(tagger))),
             Ok(Kind { task: TaskKind::Parse }) => parser::model(container).map(|parser| Self::Parser(Box::new(parser))),
-            Ok(_) => file::model(container).map(|model| Self::Classifier(Box::new(model))),
+            Ok(Kind { task: TaskKind::Multilabel }) => {
+                labeller::model(container).map(|labeller| Self::Labeller(Box::new(labeller)))
+            }
+            Ok(Kind { task: TaskKind::Graph }) => {
+                graph_labeller::model(container).map(|labeller| Self::GraphLabeller(Box::new(labeller)))
+            }
+            Ok(Kind { task: TaskKind::Binary | TaskKind::Multiclass }) => {
+                file::model(container).map(|model| Self::Classifier(Box::new(model)))
+            }
             Err(e) => container::damaged(e),
         }
     }
@@ -185,6 +209,8 @@ impl Saved {
             Self::Classifier(model) => model.task,
             Self::Tagger(_) => TaskKind::Tag,
             Self::Parser(_) => TaskKind::Parse,
+            Self::Labeller(_) => TaskKind::Multilabel,
+            Self::GraphLabeller(_) => TaskKind::Graph,
         }
     }
 
@@ -193,6 +219,25 @@ impl Saved {
             Self::Classifier(model) => Ok(*model),
             other => Err(Error::model(format!("a model of the task {}, not of classes", other.task()))),
         }
+    }
+}
+
+/// Do the numbers of a formulation make sense?
+fn check_formulation(formulation: &Formulation) -> Result<()> {
+    let Formulation { c, loss_scale, .. } = formulation;
+    for (name, x) in [("c", c), ("loss scale", loss_scale)] {
+        if !(*x > 0.0 && x.is_finite()) {
+            return invalid(format!("{name} is {x}, not positive and finite"));
+        }
+    }
+    Ok(())
+}
+
+/// Are all weights numbers?
+fn check_numbers(weights: &[f64]) -> Result<()> {
+    match weights.iter().find(|w| !w.is_finite()) {
+        Some(w) => invalid(format!("a weight is {w}")),
+        None => Ok(()),
     }
 }
 
@@ -237,7 +282,7 @@ impl Model {
     pub fn slots(&self) -> usize {
         match self.task {
             TaskKind::Binary => 1,
-            TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => self.labels.len(),
+            _ => self.labels.len(),
         }
     }
 
@@ -248,7 +293,7 @@ impl Model {
         let count_fits = match self.task {
             TaskKind::Binary => labels == 2,
             TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
-            TaskKind::Tag | TaskKind::Parse => false,
+            TaskKind::Tag | TaskKind::Parse | TaskKind::Multilabel | TaskKind::Graph => false,
         };
         if !count_fits {
             return fail(format!("{labels} labels for a {} task", self.task));
@@ -257,12 +302,7 @@ impl Model {
         if let Some(label) = self.labels.iter().find(|label| label.is_empty() || !seen.insert(label.as_str())) {
             return fail(format!("label '{}' is empty or there twice", label.escape_debug()));
         }
-        let Formulation { c, loss_scale, .. } = self.formulation;
-        for (name, x) in [("c", c), ("loss scale", loss_scale)] {
-            if !(x > 0.0 && x.is_finite()) {
-                return fail(format!("{name} is {x}, not positive and finite"));
-            }
-        }
+        check_formulation(&self.formulation)?;
         let constant = self.bias as f32;
         if !constant.is_finite() || (constant == 0.0) != (self.bias == 0.0) {
             return fail(format!("bias is {}, not a number that fits into f32", self.bias));
@@ -389,19 +429,15 @@ impl Predictor<'_> {
     /// The number of the class of x. The scores of all classes are left in `scores`; binary: `-s/2, s/2` with the
     /// decision value s. Features that the model does not know are left out.
     pub fn predict(&self, x: SparseView<'_>, scores: &mut Vec<f64>) -> u32 {
-        match self.task {
-            TaskKind::Binary => {
-                let s = self.decision(x);
-                scores.clear();
-                scores.extend([-0.5 * s, 0.5 * s]);
-                u32::from(s > 0.0)
-            }
-            TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
-                scores.resize(self.block.width as usize, 0.0);
-                self.slot_scores(x, scores);
-                first_max(scores) as u32
-            }
+        if self.task == TaskKind::Binary {
+            let s = self.decision(x);
+            scores.clear();
+            scores.extend([-0.5 * s, 0.5 * s]);
+            return u32::from(s > 0.0);
         }
+        scores.resize(self.block.width as usize, 0.0);
+        self.slot_scores(x, scores);
+        first_max(scores) as u32
     }
 
     /// [Predicts](Self::predict) many rows: their classes and scores go to `take`, in order. With a kernel this is much faster
@@ -425,7 +461,7 @@ impl Predictor<'_> {
             for scores in scores.chunks_exact(width) {
                 match self.task {
                     TaskKind::Binary => take(u32::from(scores[0] > 0.0), &[-0.5 * scores[0], 0.5 * scores[0]]),
-                    TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => take(first_max(scores) as u32, scores),
+                    _ => take(first_max(scores) as u32, scores),
                 }
             }
         }

@@ -11,6 +11,7 @@ use maxmargin::cache::Cache;
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{self, Strip, read};
 use maxmargin::inference::chain::Order;
+use maxmargin::inference::map::{Decoder, Scores};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, OracleScratch, Problem};
 use maxmargin::qp::{Cut, Qp};
@@ -134,6 +135,30 @@ fn a_warm_tagger_allocates_nothing() {
             }
         }
     }
+}
+
+/// Rings with a tail and a factor of three: trees, cuts and messages all have their turn. The graph is filled anew each
+/// time, as a task would.
+#[test]
+fn a_warm_decoder_of_factor_graphs_allocates_nothing() {
+    let (mut scores, mut decoder, mut y) = (Scores::default(), Decoder::default(), Vec::new());
+    let mut round = || {
+        let mut draw = Draw(4);
+        for (n, domain, arity) in [(5, 2, 2), (9, 2, 2), (12, 3, 2), (9, 2, 3), (7, 3, 3), (30, 2, 2)] {
+            scores.clear();
+            (0..n).for_each(|_| scores.variable(domain).fill_with(|| draw.signed()));
+            for v in 0..n {
+                let (table, entries) = scores.table((domain as usize).pow(arity));
+                entries.fill_with(|| 3.0 * draw.signed());
+                let scope = [v, if v > n - 3 { v - 2 } else { v + 1 }, (v + 3) % n];
+                scores.factor(&scope[..arity as usize], table);
+                scores.factor(&scope[..arity as usize], table);
+            }
+            decoder.decode(&scores, &mut y);
+        }
+    };
+    round();
+    assert_eq!(allocations(round), 0);
 }
 
 #[test]

@@ -119,12 +119,11 @@ fn argmax(model: &Model, x: SparseView<'_>) -> u32 {
         matrix = matrix.with_constant(model.bias as f32);
     }
     let (row, rows, mut y) = (matrix.row(0), matrix.columns(), 0);
-    match model.task {
-        TaskKind::Binary => Binary::new(rows).argmax(&model.weights, row, None, &mut (), &mut y).unwrap(),
-        TaskKind::Multiclass | TaskKind::Tag | TaskKind::Parse => {
-            let task = Multiclass::new(rows, model.loss.costs(&model.labels).unwrap());
-            task.argmax(&model.weights, row, None, &mut Vec::new(), &mut y).unwrap();
-        }
+    if model.task == TaskKind::Binary {
+        Binary::new(rows).argmax(&model.weights, row, None, &mut (), &mut y).unwrap();
+    } else {
+        let task = Multiclass::new(rows, model.loss.costs(&model.labels).unwrap());
+        task.argmax(&model.weights, row, None, &mut Vec::new(), &mut y).unwrap();
     }
     y
 }

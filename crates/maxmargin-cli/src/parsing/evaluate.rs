@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::check_memory;
 use crate::compare::{Judged, Shown};
 use crate::failure::{Failure, Result, note};
-use crate::text::{count, counted, fields, number, table};
+use crate::text::{count, counted, fields, number, percent, table};
 
 /// The JSON object.
 #[derive(Serialize)]
@@ -102,10 +102,6 @@ pub(crate) fn judged(model: &Parser, input: Input<'_>, max_words: Option<u32>, p
         by_length: by_length.into_iter().map(|(words, figures)| OfLength { words, figures }).collect(),
     };
     Ok(Judged { figures, right: all.right })
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.2} %", 100.0 * share)
 }
 
 impl Shown for Figures {

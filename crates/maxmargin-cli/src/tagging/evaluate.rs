@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::sentences;
 use crate::compare::{Judged, Shown};
 use crate::failure::Result;
-use crate::text::{count, counted, fields, number, table};
+use crate::text::{count, counted, fields, number, percent, table};
 
 /// Tags with figures of their own in the text, the most frequent ones, and confused pairs.
 const SHOWN: usize = 20;
@@ -66,10 +66,6 @@ pub(crate) fn judged(model: &Tagger, input: Input<'_>, pool: &Pool) -> Result<Ju
     }
     let figures = Figures { evaluation: evaluator.finish(), unseen_features: data.unseen.features };
     Ok(Judged { figures, right: all_right })
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.2} %", 100.0 * share)
 }
 
 fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use crate::data::input::Input;
 use crate::error::Error;
+use crate::parallel::Pool;
 
 /// Sizes of the pieces in which text is read and parsed. What is read does not depend on them.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +83,39 @@ impl<'a> Blocks<'a> {
         })
     }
 
+    /// Parses the rest with all threads of `pool`, in pieces of whole lines, which are gathered in order. `gather` may say that
+    /// a line is bad, and what is wrong with it.
+    pub(crate) fn each_piece<P: Send>(
+        &mut self,
+        cut: Cut,
+        pool: &Pool,
+        parse: impl Fn(&[u8]) -> P + Sync + Send,
+        mut gather: impl FnMut(P) -> Result<(), (u64, String)>,
+    ) -> Result<(), Error> {
+        let (mut text, mut ahead) = (Vec::new(), Vec::new());
+        let mut more = self.next(&mut text)?;
+        while more {
+            // The first job reads, and unpacks, the next block while the others parse this one.
+            let mut jobs = vec![Job::Read(&mut *self, &mut ahead)];
+            jobs.extend(chunks(&text, cut.chunk).into_iter().map(Job::Parse));
+            let done = pool.map(jobs, |job| match job {
+                Job::Read(blocks, ahead) => Done::Read(blocks.next(ahead)),
+                Job::Parse(text) => Done::Parsed(Box::new(parse(text))),
+            });
+            let mut read = Ok(false);
+            for result in done {
+                match result {
+                    Done::Read(more) => read = more,
+                    Done::Parsed(piece) => gather(*piece).map_err(|(line, what)| self.error(line, what))?,
+                }
+            }
+            // Only now: a bad line before the place where reading failed comes first.
+            more = read?;
+            std::mem::swap(&mut text, &mut ahead);
+        }
+        Ok(())
+    }
+
     fn fill(
         &mut self,
         text: &mut Vec<u8>,
@@ -106,6 +140,18 @@ impl<'a> Blocks<'a> {
         }
         Ok(!text.is_empty())
     }
+}
+
+/// What a thread does next.
+enum Job<'j, 'a> {
+    Read(&'j mut Blocks<'a>, &'j mut Vec<u8>),
+    Parse(&'j [u8]),
+}
+
+/// What came of it.
+enum Done<P> {
+    Read(Result<bool, Error>),
+    Parsed(Box<P>),
 }
 
 /// `text` in pieces of about `size` bytes, cut after line ends.

@@ -210,7 +210,8 @@ impl<'w> Lookup<'w> {
         }
     }
 
-    fn exact(&self, label: &str) -> Option<u32> {
+    /// The class with exactly this label, or another spelling of its number.
+    pub(crate) fn exact(&self, label: &str) -> Option<u32> {
         let by_value = || self.numbers.as_ref()?.get(&(value(label)? + 0.0).to_bits()).copied();
         self.words.get(label).copied().or_else(by_value)
     }

@@ -12,7 +12,7 @@ mod pieces;
 
 use std::io::{self, Write};
 
-use crate::data::blocks::{Blocks, Cut, chunks};
+use crate::data::blocks::{Blocks, Cut};
 use crate::data::input::Input;
 use crate::data::number::write_f32;
 use crate::data::svmlight::pieces::{Gathered, Piece};
@@ -116,42 +116,10 @@ pub fn read_in_pieces(input: Input<'_>, rule: LabelRule, pool: &Pool, block: usi
     read_cut(input, rule, pool, Cut { block, chunk })
 }
 
-/// What a thread does next.
-enum Job<'j, 'a> {
-    Read(&'j mut Blocks<'a>, &'j mut Vec<u8>),
-    Parse(&'j [u8]),
-}
-
-/// What came of it.
-enum Done {
-    Read(Result<bool>),
-    Parsed(Box<Piece>),
-}
-
 fn read_cut(input: Input<'_>, rule: LabelRule, pool: &Pool, cut: Cut) -> Result<Labelled> {
     let mut blocks = Blocks::new(input, cut);
-    let (mut text, mut ahead) = (Vec::new(), Vec::new());
     let mut gathered = Gathered::default();
-    let mut more = blocks.next(&mut text)?;
-    while more {
-        // The first job reads, and unpacks, the next block while the others parse this one.
-        let mut jobs = vec![Job::Read(&mut blocks, &mut ahead)];
-        jobs.extend(chunks(&text, cut.chunk).into_iter().map(Job::Parse));
-        let done = pool.map(jobs, |job| match job {
-            Job::Read(blocks, ahead) => Done::Read(blocks.next(ahead)),
-            Job::Parse(text) => Done::Parsed(Box::new(Piece::parse(text, rule))),
-        });
-        let mut read = Ok(false);
-        for result in done {
-            match result {
-                Done::Read(more) => read = more,
-                Done::Parsed(piece) => gathered.append(*piece).map_err(|(line, what)| blocks.error(line, what))?,
-            }
-        }
-        // Only now: a bad line before the place where reading failed comes first.
-        more = read?;
-        std::mem::swap(&mut text, &mut ahead);
-    }
+    blocks.each_piece(cut, pool, |text| Piece::parse(text, rule), |piece| gathered.append(piece))?;
     if gathered.is_empty() {
         return Err(blocks.error(gathered.lines().max(1), NO_EXAMPLES));
     }

@@ -5,6 +5,8 @@
 //! length takes little memory.
 
 mod checkers;
+mod graphs;
+mod label_sets;
 mod sentences;
 mod trees;
 
@@ -18,6 +20,8 @@ use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
 pub use checkers::checkers;
+pub use graphs::{GraphSizes, graph};
+pub use label_sets::{LabelSetSizes, multilabel};
 pub use sentences::{TagSizes, tag};
 pub use trees::{ParseSizes, parse};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, save};
+use super::{Saved, Summary, TaskKind, at, check_formulation, check_numbers, save};
 use crate::data::dictionary::Dictionary;
 use crate::data::trees::{Lexicon, Reading, Shape, Strip};
 use crate::error::{Error, Result, invalid};
@@ -57,12 +57,7 @@ impl Parser {
         if let Some(name) = symbols.iter().chain(labels).find(|name| name.contains('\n')) {
             return invalid(format!("the name '{}' has a line end in it", name.escape_debug()));
         }
-        let Formulation { c, loss_scale, .. } = self.formulation;
-        for (name, x) in [("c", c), ("loss scale", loss_scale)] {
-            if !(x > 0.0 && x.is_finite()) {
-                return invalid(format!("{name} is {x}, not positive and finite"));
-            }
-        }
+        check_formulation(&self.formulation)?;
         if self.lexicon.as_ref().map_or(0, |lexicon| lexicon.names().len()) != *terminals as usize {
             return invalid("the lexicon is one of another grammar");
         }
@@ -73,10 +68,7 @@ impl Parser {
         if task.dimension() != self.weights.len() {
             return invalid(format!("{} weights where the grammar has {}", self.weights.len(), task.dimension()));
         }
-        match self.weights.as_slice().iter().find(|w| !w.is_finite()) {
-            Some(w) => invalid(format!("a weight is {w}")),
-            None => Ok(()),
-        }
+        check_numbers(self.weights.as_slice())
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, save, support};
+use super::{Saved, Summary, TaskKind, at, check_formulation, save, support};
 use crate::data::dictionary::Dictionary;
 use crate::data::tagging::{Format, Vocabulary};
 use crate::error::{Error, Result, invalid};
@@ -145,12 +145,7 @@ impl Tagger {
         if let Some(tag) = tags.iter().find(|tag| tag.is_empty() || !seen.insert(tag.as_str())) {
             return invalid(format!("tag '{}' is empty or there twice", tag.escape_debug()));
         }
-        let Formulation { c, loss_scale, .. } = self.formulation;
-        for (name, x) in [("c", c), ("loss scale", loss_scale)] {
-            if !(x > 0.0 && x.is_finite()) {
-                return invalid(format!("{name} is {x}, not positive and finite"));
-            }
-        }
+        check_formulation(&self.formulation)?;
         if self.constraints.as_ref().is_some_and(|constraints| !constraints.fits(tags)) {
             return invalid("the constraints are for other tags");
         }

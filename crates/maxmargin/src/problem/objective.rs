@@ -37,7 +37,9 @@ impl<T: Task> Problem<'_, T> {
             // The counted argmax is one of H; the other is one of the score with the loss.
             let bound = match self.counted() {
                 Some(_) => bound,
-                None => bound - self.task.score(w, self.input(i), self.truth(i))?,
+                None if self.loss_adds_up() => bound - self.task.score(w, self.input(i), self.truth(i))?,
+                // The last of several, none of them with the loss as slack rescaling has it.
+                None => f64::INFINITY,
             };
             Ok(self.weight(i) * self.slack(h.max(bound)))
         };

@@ -65,6 +65,22 @@ impl FactorGraph {
         &self.shape
     }
 
+    /// About how many bytes the tables of the decoder take for this graph.
+    pub fn bytes(&self, x: &Graph) -> f64 {
+        /// Scores, and what messages and labellings are worked out in.
+        const COPIES: f64 = 3.0;
+        let own: f64 = x.domains.iter().map(|&domain| f64::from(domain)).sum();
+        let of_template = |(t, (template, factors)): (usize, (&Template, &Factors))| {
+            let count = (factors.scopes.len() / template.domains.len()) as f64;
+            let messages: f64 = template.domains.iter().map(|&domain| f64::from(domain)).sum();
+            // Factors without features share one table.
+            let tables = if factors.features.is_some() { count } else { count.min(1.0) };
+            count * messages + tables * f64::from(self.template_block(t).width)
+        };
+        let factors: f64 = self.shape.templates.iter().zip(&x.factors).enumerate().map(of_template).sum();
+        8.0 * COPIES * (own + factors)
+    }
+
     fn unary_block(&self, domain: u32) -> Block {
         let at = self.shape.domains.binary_search(&domain).expect("a domain of the shape");
         self.blocks[at]
@@ -127,6 +143,11 @@ pub struct GraphScratch {
 }
 
 impl GraphScratch {
+    /// Of the last argmax: the score of the labelling, with the loss where there was one, and what no labelling has more of.
+    pub fn found(&self) -> Option<Found> {
+        self.found
+    }
+
     /// Of the last argmax: is it proven that no labelling has a higher score?
     pub fn is_proven(&self) -> bool {
         self.found.is_some_and(|found| found.is_proven())
@@ -192,7 +213,9 @@ impl Task for FactorGraph {
             for (v, &label) in truth.iter().enumerate() {
                 let unary = scores.unary_mut(v);
                 let at_truth = unary[label as usize];
-                unary.iter_mut().for_each(|score| *score += weight);
+                for score in unary.iter_mut() {
+                    *score += weight;
+                }
                 unary[label as usize] = at_truth;
             }
         }

@@ -75,6 +75,11 @@ impl SetScratch {
     pub fn unary(&self) -> &[f64] {
         &self.unary
     }
+
+    /// Of the last prediction: is it proven that no set has a higher score?
+    pub fn is_proven(&self) -> bool {
+        self.found.is_some_and(|found| found.is_proven())
+    }
 }
 
 impl Multilabel {
@@ -221,8 +226,12 @@ impl Task for Multilabel {
                 counts.best(&self.pairs, unary, pair_weights, truth, self.loss, &value, y);
                 return Ok(());
             }
-            unary.iter_mut().for_each(|score| *score += weight);
-            truth.iter().for_each(|&k| unary[k as usize] -= 2.0 * weight);
+            for score in unary.iter_mut() {
+                *score += weight;
+            }
+            for &k in truth {
+                unary[k as usize] -= 2.0 * weight;
+            }
             all = weight * truth.len() as f64;
         }
         let Found { value, bound } = search.best(&self.pairs, unary, pair_weights, y);
@@ -316,7 +325,9 @@ impl Factored<Self> for Multilabel {
     fn labels(&self, _x: SparseView<'_>, y: &Vec<u32>, labels: &mut Vec<u32>) {
         labels.clear();
         labels.resize(self.labels as usize, 0);
-        y.iter().for_each(|&k| labels[k as usize] = 1);
+        for &k in y {
+            labels[k as usize] = 1;
+        }
     }
 
     fn output(&self, labels: &[u32], y: &mut Vec<u32>) {

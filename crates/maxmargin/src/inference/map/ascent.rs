@@ -24,6 +24,8 @@ const MOST_SWEEPS: usize = 300;
 /// After so many sweeps it is looked whether the bound still falls, by at least this part of the gap.
 const WINDOW: usize = 8;
 const FALL: f64 = 0.03;
+/// Rounds of polishing after each sweep at most.
+const ROUNDS: usize = 3;
 /// A gap of this part of all that is added up is rounding.
 const ROUNDING: f64 = 1e-12;
 
@@ -118,6 +120,7 @@ impl Ascent {
                     self.best.clone_from(&self.now);
                 }
             }
+            value = self.improve(graph, given, value);
             if sweep % WINDOW == 0 || sweep == MOST_SWEEPS {
                 let mut best = std::mem::take(&mut self.best);
                 self.polish(graph, given, &mut best);
@@ -140,6 +143,19 @@ impl Ascent {
             labels[v as usize] = self.best[v as usize];
         }
         gap
+    }
+
+    /// Polishes the last labelling a little, which is cheap beside a pass; returns the best value so far.
+    fn improve(&mut self, graph: &Graph, given: &[f64], value: f64) -> f64 {
+        let (mut now, mut ones) = (std::mem::take(&mut self.now), std::mem::take(&mut self.sure));
+        let mut rounds = 0..ROUNDS;
+        while rounds.next().is_some() && self.polish_ones(graph, given, &mut now, &mut ones) {}
+        let new = self.value(graph, given, &now);
+        if new > value {
+            self.best.clone_from(&now);
+        }
+        (self.now, self.sure) = (now, ones);
+        new.max(value)
     }
 
     fn prepare(&mut self, graph: &Graph) {
@@ -253,7 +269,9 @@ impl Ascent {
         pass.value += sure[label];
         // What all labels have is kept: only differences are given away, and numbers stay small.
         let share = self.share[i];
-        total.iter_mut().for_each(|total| *total = share * (*total - most));
+        for total in total.iter_mut() {
+            *total = share * (*total - most);
+        }
         for link in links.iter().filter(|link| link.has_after(way)) {
             let own = self.help_begin[graph.slot(link.factor as usize) + link.place as usize];
             self.help[own..own + k].iter_mut().zip(&*total).for_each(|(own, total)| *own += total);

@@ -1,4 +1,4 @@
-//! The last touch: labels of single variables, and of the two variables of a factor, are changed as long as that scores
+//! The last touch: labels of single variables, and of two variables of a factor, are changed as long as that scores
 //! more (iterated conditional modes).
 
 use super::ascent::Ascent;
@@ -22,32 +22,37 @@ impl Ascent {
         unary.sum::<f64>() + factors.sum::<f64>()
     }
 
-    /// Changes labels for the better.
+    /// Changes labels of single variables, and then of two at a time, for the better.
     pub(super) fn polish(&mut self, graph: &Graph, given: &[f64], labels: &mut [u32]) {
         // Vectors of one variable each, lent from the passes.
         let (mut ones, mut others) = (std::mem::take(&mut self.sure), std::mem::take(&mut self.hoped));
         for _ in 0..MOST_ROUNDS {
-            let mut is_changed = false;
-            for (i, &v) in self.variables.iter().enumerate() {
-                let v = v as usize;
-                let ones = &mut ones[..graph.domain(v)];
-                self.around(graph, given, i, None, labels, ones);
-                let (label, best) = first_best(ones.iter().copied());
-                if best > ones[labels[v] as usize] {
-                    labels[v] = label as u32;
-                    is_changed = true;
-                }
-            }
-            if !is_changed {
-                is_changed = self.polish_pairs(graph, given, labels, (&mut ones, &mut others));
-            }
-            if !is_changed {
+            if !self.polish_ones(graph, given, labels, &mut ones)
+                && !self.polish_pairs(graph, given, labels, (&mut ones, &mut others))
+            {
                 break;
             }
         }
         (self.sure, self.hoped) = (ones, others);
     }
 
+    /// Changes labels of single variables for the better, in one round; did any change?
+    pub(super) fn polish_ones(&self, graph: &Graph, given: &[f64], labels: &mut [u32], ones: &mut [f64]) -> bool {
+        let mut is_changed = false;
+        for (i, &v) in self.variables.iter().enumerate() {
+            let v = v as usize;
+            let ones = &mut ones[..graph.domain(v)];
+            self.around(graph, given, i, labels, ones);
+            let (label, best) = first_best(ones.iter().copied());
+            if best > ones[labels[v] as usize] {
+                labels[v] = label as u32;
+                is_changed = true;
+            }
+        }
+        is_changed
+    }
+
+    /// The same for any two variables of a factor.
     fn polish_pairs(
         &self,
         graph: &Graph,
@@ -56,43 +61,49 @@ impl Ascent {
         (ones, others): (&mut [f64], &mut [f64]),
     ) -> bool {
         let mut is_changed = false;
-        for (i, &v) in self.variables.iter().enumerate() {
+        for (i, &a) in self.variables.iter().enumerate() {
             for link in self.links(i) {
-                let f = link.factor as usize;
-                let &[a, b] = graph.scope(f) else { continue };
-                // Each factor once: from its first variable's side.
-                if link.place != 0 {
-                    continue;
-                }
-                debug_assert_eq!(a, v);
-                let (a, b) = (a as usize, b as usize);
-                let (ones, others) = (&mut ones[..graph.domain(a)], &mut others[..graph.domain(b)]);
-                self.around(graph, given, i, Some(f), labels, ones);
-                self.around(graph, given, self.places[b] as usize, Some(f), labels, others);
-                let table = graph.table(f, given);
-                let entry = labels[a] as usize * others.len() + labels[b] as usize;
-                let now = ones[labels[a] as usize] + table[entry] + others[labels[b] as usize];
-                let (mut most, mut at) = (f64::NEG_INFINITY, (0, 0));
-                for (x, (row, one)) in table.chunks_exact(others.len()).zip(&*ones).enumerate() {
-                    let (y, best) = first_best(row.iter().zip(&*others).map(|(score, other)| score + other));
-                    if one + best > most {
-                        (most, at) = (one + best, (x as u32, y as u32));
-                    }
-                }
-                // Rounding may make the same labels look better than themselves: a change is one of some size.
-                if most - now > 1e-12 * (now.abs() + most.abs()) {
-                    (labels[a], labels[b]) = at;
-                    is_changed = true;
+                // Each pair once: from the side of the earlier one.
+                for &b in graph.scope(link.factor as usize).iter().filter(|&&b| b > a) {
+                    let (a, b) = (a as usize, b as usize);
+                    let (ones, others) = (&mut ones[..graph.domain(a)], &mut others[..graph.domain(b)]);
+                    is_changed |= self.polish_pair(graph, given, labels, [(a, ones), (b, others)]);
                 }
             }
         }
         is_changed
     }
 
-    /// The scores of the labels of the i-th variable, those of all others being as they are, without factor `but`.
-    fn around(&self, graph: &Graph, given: &[f64], i: usize, but: Option<usize>, labels: &[u32], out: &mut [f64]) {
+    /// Gives two variables the best labels together, those of all others being as they are. First the one changes its
+    /// label, then the other one: the scores around it are those after the first change, whatever factors they share.
+    fn polish_pair(
+        &self,
+        graph: &Graph,
+        given: &[f64],
+        labels: &mut [u32],
+        [(a, ones), (b, others)]: [(usize, &mut [f64]); 2],
+    ) -> bool {
+        let (old_a, old_b) = (labels[a], labels[b]);
+        self.around(graph, given, self.places[a] as usize, labels, ones);
+        let (mut most, mut best) = (0.0, (old_a, old_b));
+        for x in 0..ones.len() {
+            labels[a] = x as u32;
+            self.around(graph, given, self.places[b] as usize, labels, others);
+            let (y, other) = first_best(others.iter().copied());
+            let (first, second) = (ones[x] - ones[old_a as usize], other - others[old_b as usize]);
+            // A change is one of some size: rounding may make the same labels look better than themselves.
+            if first + second > most + 1e-12 * (ones[x].abs() + other.abs()) {
+                (most, best) = (first + second, (x as u32, y as u32));
+            }
+        }
+        (labels[a], labels[b]) = best;
+        most > 0.0
+    }
+
+    /// The scores of the labels of the i-th variable, those of all others being as they are.
+    fn around(&self, graph: &Graph, given: &[f64], i: usize, labels: &[u32], out: &mut [f64]) {
         out.copy_from_slice(graph.unary(self.variables[i] as usize));
-        for link in self.links(i).iter().filter(|link| Some(link.factor as usize) != but) {
+        for link in self.links(i) {
             let f = link.factor as usize;
             let scope = graph.scope(f);
             let domain = |j: usize| graph.domain(scope[j] as usize);
