@@ -327,6 +327,9 @@ impl<'m> Described<'m> {
                 let looked_at = counted(LOOKED_AT as u64, "example");
                 format!("cuts are sampled, objective and train loss those of {looked_at}")
             }
+            _ if matches!(training.solver.as_str(), "gdmm" | "soft-bcfw") => {
+                "factors agree only nearly; the objective is what it is at most, with the relaxation's loss".to_owned()
+            }
             _ if training.solver.starts_with("sampled") => "cuts are sampled".to_owned(),
             Some(_) => "the kernel's values are lost in rounding".to_owned(),
             None => "the oracle is approximate".to_owned(),

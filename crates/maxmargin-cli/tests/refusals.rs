@@ -80,11 +80,17 @@ fn options_without_effect_are_refused() {
 }
 
 #[test]
+fn factorwise_training_is_for_labels_of_variables() {
+    let folder = Folder::with_data();
+    folder.run("train binary b.dat -m b.mm --solver gdmm").bad(2, &["labels of variables"]);
+    folder.run("train binary b.dat -m b.mm --fmo-parts 3").bad(2, &["--fmo-parts", "gdmm and soft-bcfw"]);
+    folder.run("train binary b.dat -m b.mm --solver soft-bcfw --eta 1").bad(2, &["--eta", "belongs to --solver gdmm"]);
+    folder.run("train binary b.dat -m b.mm --solver gdmm --rho -1").bad(2, &["--rho"]);
+}
+
+#[test]
 fn options_of_later_releases_do_not_exist() {
     let folder = Folder::with_data();
-    for option in ["--report r.html", "--fmo-parts 3"] {
-        folder.run(&format!("train binary b.dat -m b.mm {option}")).bad(2, &["unexpected argument"]);
-    }
-    folder.run("train binary b.dat -m b.mm --solver gdmm").bad(2, &["invalid value 'gdmm'"]);
+    folder.run("train binary b.dat -m b.mm --report r.html").bad(2, &["unexpected argument"]);
     folder.run("train align b.dat -m b.mm").bad(2, &["invalid value 'align'"]);
 }

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 const FEATURES: u32 = 3;
 
 fn shape() -> Shape {
-    let template = |name: &str, domains: &[u32], features| Template { name: name.into(), domains: domains.into(), features };
+    let template =
+        |name: &str, domains: &[u32], features| Template { name: name.into(), domains: domains.into(), features };
     let templates = vec![
         template("featured", &[2, 3], Some(2)),
         template("same", &[3, 3], None),

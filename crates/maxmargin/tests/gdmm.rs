@@ -3,12 +3,12 @@
 mod common;
 
 use common::{Draw, formulation, to_relative_gap};
+use maxmargin::inference::chain::Order;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::gdmm::{Gdmm, Oracle};
 use maxmargin::solver::{Certificate, Observer, Progress, Settings, Snapshot, Solver, State, Status, Stop};
-use maxmargin::inference::chain::Order;
 use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
@@ -27,8 +27,12 @@ impl Text {
         let (mut tokens, mut all) = (SparseMatrix::new(), Vec::new());
         for _ in 0..sentences {
             let mut sentence: Vec<u32> = Vec::new();
-            for t in 0..1 + draw.below(4) {
-                let tag = if t > 0 && draw.below(2) == 0 { (sentence[t - 1] + 1) % tags } else { draw.below(tags as usize) as u32 };
+            for t in 0..=draw.below(4) {
+                let tag = if t > 0 && draw.below(2) == 0 {
+                    (sentence[t - 1] + 1) % tags
+                } else {
+                    draw.below(tags as usize) as u32
+                };
                 let seen = if draw.below(5) == 0 { draw.below(tags as usize) as u32 } else { tag };
                 tokens.push_row([(seen, 1.0), (tags, draw.signed() as f32)]);
                 sentence.push(tag);
@@ -107,7 +111,8 @@ fn sublinear_oracles_lead_to_the_same_optimum() {
     let tags = 140;
     let text = Text::random(&mut draw, 12, tags);
     let (task, inputs) = (tagging(tags), text.sentences());
-    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(12.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(12.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let (best, exact, bound) = compare(&problem, &Gdmm::default());
     assert!(exact <= best * 1.01 && bound <= best * 1.02, "{exact}, {bound}, {best}");
     let (_, brute, _) = compare(&problem, &Gdmm { oracle: Oracle::Brute, ..Gdmm::default() });
@@ -120,7 +125,8 @@ fn the_dual_converges_linearly() {
     let mut draw = Draw(4);
     let text = Text::random(&mut draw, 8, 4);
     let (task, inputs) = (tagging(4), text.sentences());
-    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(8.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(8.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let mut values = Vec::new();
     let mut watch = |progress: &Progress| {
         values.extend(progress.dual);
@@ -129,7 +135,7 @@ fn the_dual_converges_linearly() {
     Gdmm::default().solve(&problem, &to_gap(1e-13, 3000.0), &mut watch).unwrap();
     let last = *values.last().unwrap();
     let missing: Vec<f64> = values.iter().map(|value| (value - last).abs()).collect();
-    let worst_after = |pass: usize| missing[pass..].iter().copied().fold(0.0, f64::max);
+    let worst_after = |pass: usize| missing.iter().skip(pass).copied().fold(0.0, f64::max);
     let worst: Vec<f64> = (0..10).map(|k| worst_after(200 * k)).collect();
     for two in worst.windows(2) {
         assert!(two[1] <= 0.5 * two[0] || two[0] < 1e-9, "{worst:?}");
@@ -157,7 +163,8 @@ fn a_resumed_run_ends_in_the_same_bits() {
     let tags = 150;
     let text = Text::random(&mut draw, 20, tags);
     let (task, inputs) = (tagging(tags), text.sentences());
-    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let settings = to_gap(1e-9, 12.0);
     let mut keep = Keep(5, None);
     let whole = Gdmm::default().solve(&problem, &settings, &mut keep).unwrap();
@@ -172,7 +179,8 @@ fn soft_consistency_is_another_problem() {
     let mut draw = Draw(9);
     let text = Text::random(&mut draw, 10, 4);
     let (task, inputs) = (tagging(4), text.sentences());
-    let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(10.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(10.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let pool = Pool::new(1).unwrap();
     let at = |rho: f64| {
         let soft = Gdmm { rho, eta: 0.0, ..Gdmm::default() };
@@ -191,7 +199,8 @@ fn what_cannot_be_factored_is_refused_in_words() {
     let x = draw.matrix(2, 3);
     let inputs = x.views();
     let task = maxmargin::tasks::binary::Binary::new(3);
-    let problem = Problem::new(&task, &inputs, &[0, 1], None, formulation(1.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &[0, 1], None, formulation(1.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let refused = Gdmm::default().solve(&problem, &Settings::default(), &mut ()).unwrap_err().to_string();
     assert!(refused.contains("labels of variables"), "{refused}");
 }

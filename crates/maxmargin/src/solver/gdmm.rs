@@ -15,9 +15,9 @@
 //! or had, mass. A visit looks for the best label outside, the factorwise oracle, takes it in where it is better than all that
 //! are held, and solves the block over them by exact pair steps.
 //!
-//! **Oracles.** A variable with many labels looks at one part of them, drawn at random, and at those that its messages favour.
-//! A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where
-//! both labels have messages, or one has, or none. All others look at every label.
+//! **Oracles.** A variable with many labels looks at one part of them, in each pass at another, and at those that its messages
+//! favour. A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one
+//! where both labels have messages, or one has, or none. All others look at every label.
 //!
 //! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. Messages cancel, though: the
 //! sum of the blocks' maxima bounds the loss of the linear programming relaxation, hence on trees the loss itself. That is
@@ -35,7 +35,6 @@ use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
-use crate::random::Random;
 use crate::task::{Factored, Task};
 use crate::weights::Weights;
 
@@ -115,7 +114,8 @@ impl Solver for Gdmm {
         let name = self.name();
         super::refuse_kernel(name, problem)?;
         let Some(factored) = problem.task().factored() else {
-            let rule = format!("{name} is for outputs that are labels of variables, with a loss that adds up over them");
+            let rule =
+                format!("{name} is for outputs that are labels of variables, with a loss that adds up over them");
             return Err(Error::setting("solver", rule));
         };
         let formulation = problem.formulation();
@@ -163,7 +163,7 @@ struct Duals {
 /// Where a run stands between two passes, beside its dual variables and w.
 #[derive(Serialize, Deserialize)]
 struct Position {
-    random: Random,
+    passes: usize,
     /// `|w|^2`, and `sum cost b` of wrong labels.
     norm2: f64,
     cost: f64,
@@ -184,6 +184,8 @@ struct Run<'p, 'a, T: Task> {
     orders: Orders,
     /// A pass that finds nothing has looked at one part of the labels in so many.
     parts: usize,
+    /// Of the example at hand: the part of its first variable, in the first pass.
+    start: usize,
     position: Position,
 }
 
@@ -206,9 +208,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 orders.add(&structure, &w);
             }
         }
-        let position = Position { random: Random::new(seed), norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0 };
+        let position = Position { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0 };
         let order = Permutation::new(problem, seed);
-        Self { solver, problem, factored, w, duals, order, orders, parts, position }
+        Self { solver, problem, factored, w, duals, order, orders, parts, start: 0, position }
     }
 
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
@@ -287,6 +289,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         while let &[i] = self.order.next(1) {
             self.visit(i as usize, scratch);
         }
+        self.position.passes = self.position.passes.wrapping_add(1);
     }
 
     /// What P(w) is at most: with the relaxation's loss, as the messages bound it.

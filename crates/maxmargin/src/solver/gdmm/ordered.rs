@@ -50,7 +50,8 @@ fn winner(tree: &[u32], players: usize, node: usize) -> u32 {
 
 /// The games that a changed player takes part in. True where the winner of all, or its score, may have changed.
 fn play(tree: &mut [u32], players: usize, player: usize, score: impl Fn(u32) -> f64 + Copy) -> bool {
-    let mut node = (tree.len() + player) / 2;
+    // The parent of the player's leaf.
+    let mut node = usize::midpoint(tree.len(), player);
     let before = winner(tree, players, 1);
     while node > 0 {
         tree[node] = game(tree, players, node, score);
@@ -75,8 +76,7 @@ fn best_outside(
     if node >= tree.len() {
         return None;
     }
-    let [left, right] =
-        [2 * node, 2 * node + 1].map(|child| best_outside(tree, players, child, is_excluded, score));
+    let [left, right] = [2 * node, 2 * node + 1].map(|child| best_outside(tree, players, child, is_excluded, score));
     match (left, right) {
         (Some(a), Some(b)) => Some(better(a, b, score)),
         (a, b) => a.or(b),

@@ -5,6 +5,7 @@ use super::structure::{Structure, is_constant};
 use super::{Duals, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
+use crate::random::Random;
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
 use crate::weights::Weights;
@@ -114,42 +115,61 @@ fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mu
     }
 }
 
-impl<'a, T: Task> Run<'_, 'a, T> {
-    /// `M_jf b_f - b_j + lambda_jf` of a joint, added.
-    fn message(&self, duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
-        let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
-        for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
-            sum.add(structure.own(joint, label), mass);
-        }
-        for &(label, mass) in duals.variables[v].held.iter().filter(has_mass) {
-            sum.add(label, -mass);
-        }
-        for &(label, multiplier) in &duals.multipliers[joint] {
-            sum.add(label, multiplier);
-        }
+/// `M_jf b_f - b_j` of a joint, added.
+fn add_difference(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
+    let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
+    for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
+        sum.add(structure.own(joint, label), mass);
     }
+    for &(label, mass) in duals.variables[v].held.iter().filter(has_mass) {
+        sum.add(label, -mass);
+    }
+}
 
-    /// Messages from all factors to variable v.
-    fn to_variable(&self, duals: &Duals, structure: &Structure<'_>, v: usize, sum: &mut Few) {
+/// `M_jf b_f - b_j + lambda_jf` of a joint, added.
+fn add_message(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
+    add_difference(duals, structure, f, (joint, v), sum);
+    for &(label, multiplier) in &duals.multipliers[joint] {
+        sum.add(label, multiplier);
+    }
+}
+
+/// Messages from all factors to variable v.
+fn to_variable(duals: &Duals, structure: &Structure<'_>, v: usize, sum: &mut Few) {
+    sum.entries.clear();
+    for joint in structure.joints(v) {
+        add_message(duals, structure, joint.factor as usize, (joint.number as usize, v), sum);
+    }
+}
+
+/// Messages from factor f to each of its variables.
+fn to_factor(duals: &Duals, structure: &Structure<'_>, f: usize, sums: &mut Vec<Few>) {
+    sums.resize(sums.len().max(structure.factors[f].arity as usize), Few::default());
+    for (joint, sum) in structure.joints_of(f).zip(sums) {
         sum.entries.clear();
-        for joint in structure.joints(v) {
-            self.message(duals, structure, joint.factor as usize, (joint.number as usize, v), sum);
+        add_message(duals, structure, f, joint, sum);
+    }
+}
+
+/// The scores of all labels of factor f, less rho times their messages.
+fn table_of(w: &Weights, structure: &Structure<'_>, f: usize, messages: &[Few], rho: f64, range: &mut Vec<f64>) {
+    let factor = structure.factors[f];
+    range.clear();
+    range.resize(factor.labels as usize, 0.0);
+    add_range(w, &factor.part, factor.labels, 0, range);
+    for ((joint, _), message) in structure.joints_of(f).zip(messages) {
+        for &(own, value) in &message.entries {
+            structure.labels_with(joint, own, range.len()).for_each(|label| range[label] -= rho * value);
         }
     }
+}
 
-    /// Messages from factor f to each of its variables.
-    fn to_factor(&self, duals: &Duals, structure: &Structure<'_>, f: usize, sums: &mut Vec<Few>) {
-        sums.resize(sums.len().max(structure.factors[f].arity as usize), Few::default());
-        for (joint, sum) in structure.joints_of(f).zip(sums) {
-            sum.entries.clear();
-            self.message(duals, structure, f, joint, sum);
-        }
-    }
-
+impl<'a, T: Task> Run<'_, 'a, T> {
     pub(super) fn visit(&mut self, i: usize, scratch: &mut Scratch<'a>) {
         let (x, cap) = (self.problem.input(i), cap(self.problem, i));
         scratch.structure.fill(self.factored, x);
         self.factored.labels(x, self.problem.truth(i), &mut scratch.truth);
+        self.start = Random::new(i as u64).below(usize::from(u16::MAX));
         let mut duals = std::mem::replace(
             &mut self.duals[i],
             Duals { variables: Vec::new(), factors: Vec::new(), multipliers: Vec::new() },
@@ -171,17 +191,16 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let Scratch { structure, parts, truth, messages, range, scores, before } = scratch;
         messages.resize(messages.len().max(1), Few::default());
         let message = &mut messages[0];
-        self.to_variable(duals, structure, v, message);
+        to_variable(duals, structure, v, message);
         let (rho, labels) = (self.solver.rho, structure.domains[v]);
         let cost = self.factored.cost(truth[v]) * self.problem.formulation().loss_scale;
         let block = &mut duals.variables[v];
-        let (start, len) = self.part(labels as usize);
+        let (start, len) = self.part(labels as usize, self.start + v);
         range.clear();
         range.resize(len, 0.0);
         for part in &*parts {
             add_range(&self.w, part, labels, start, range);
         }
-        let is_whole = len == labels as usize;
         // Of a label that may be outside of the range.
         let at = |w: &Weights, range: &[f64], label: u32| {
             let own = match range.get((label as usize).wrapping_sub(start)) {
@@ -201,7 +220,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             }
         }
         for &(label, value) in &message.entries {
-            if (is_whole || value > 0.0) && block.place(label).is_none() {
+            let is_near = (start..start + len).contains(&(label as usize));
+            if (is_near || value > 0.0) && block.place(label).is_none() {
                 let score = at(&self.w, range, label);
                 if best.is_none_or(|(_, most)| score > most) {
                     best = Some((label, score));
@@ -221,7 +241,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             parts.iter().filter(has).map(|part| part.phi.norm2()).sum()
         };
         let (on, off) = (norm2(labels - 1), norm2(0));
-        let curvature = |a: u32, b: u32| if a != b { 0.0 } else { ties + if a == 0 { off } else { on } };
+        let curvature = |a: u32, b: u32| if a == b { ties + if a == 0 { off } else { on } } else { 0.0 };
         before.clone_from(&block.held);
         block.solve(scores, cap, curvature);
         for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
@@ -235,17 +255,18 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         block.forget(scores);
     }
 
-    /// The labels that a variable looks at: where they start, and how many.
-    fn part(&mut self, labels: usize) -> (usize, usize) {
+    /// The labels that a variable looks at in this pass: where they start, and how many. In as many passes as there are parts
+    /// it looks at all of them, beginning anywhere.
+    fn part(&self, labels: usize, anywhere: usize) -> (usize, usize) {
         let parts = self.solver.parts_of(labels);
-        let part = if parts > 1 { self.position.random.below(parts) } else { 0 };
+        let part = (anywhere + self.position.passes) % parts;
         let (start, end) = (labels * part / parts, labels * (part + 1) / parts);
         (start, end - start)
     }
 
     fn visit_factor(&mut self, f: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
         let Scratch { structure, messages, range, scores, before, .. } = scratch;
-        self.to_factor(duals, structure, f, messages);
+        to_factor(duals, structure, f, messages);
         let factor = structure.factors[f];
         let (rho, Part { block: place, slots, phi }) = (self.solver.rho, factor.part);
         let messages = &messages[..factor.arity as usize];
@@ -258,20 +279,17 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         scores.clear();
         scores.extend(block.held.iter().map(|held| at(&self.w, held.0)));
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let best = match self.orders.of(place) {
-            Some(ordered) => best_pair(ordered, table(&self.w, place), rho, messages, |label| block.place(label).is_some()),
-            None => {
-                range.clear();
-                range.resize(factor.labels as usize, 0.0);
-                add_range(&self.w, &factor.part, factor.labels, 0, range);
-                for (joint, message) in joints() {
-                    spread(structure, joint.0, message, -rho, range);
-                }
-                let outside = (0..).zip(&*range).filter(|(label, _)| block.place(*label).is_none());
-                outside.fold(None, |best: Option<(u32, f64)>, (label, &score)| {
+        let best = if let Some(ordered) = self.orders.of(place) {
+            best_pair(ordered, table(&self.w, place), rho, messages, |label| block.place(label).is_some())
+        } else {
+            table_of(&self.w, structure, f, messages, rho, range);
+            let outside = (0..).zip(&*range).filter(|(label, _)| block.place(*label).is_none());
+            outside.fold(
+                None,
+                |best: Option<(u32, f64)>, (label, &score)| {
                     if best.is_none_or(|(_, most)| score > most) { Some((label, score)) } else { best }
-                })
-            }
+                },
+            )
         };
         if let Some((label, score)) = best.filter(|&(_, score)| score > most) {
             block.held.push((label, 0.0));
@@ -280,7 +298,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.position.gap += block.gap(scores, cap);
         let norm2 = phi.norm2();
         let curvature = |a: u32, b: u32| {
-            let shared = structure.joints_of(f).filter(|&(joint, _)| structure.own(joint, a) == structure.own(joint, b));
+            let shared =
+                structure.joints_of(f).filter(|&(joint, _)| structure.own(joint, a) == structure.own(joint, b));
             let own = if a == b && slots.of(a as usize, factor.labels as usize).is_some() { norm2 } else { 0.0 };
             own + rho * shared.count() as f64
         };
@@ -305,13 +324,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for f in 0..structure.factors.len() {
             for (joint, v) in structure.joints_of(f) {
                 difference.entries.clear();
-                let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
-                for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
-                    difference.add(structure.own(joint, label), mass);
-                }
-                for &(label, mass) in duals.variables[v].held.iter().filter(has_mass) {
-                    difference.add(label, -mass);
-                }
+                add_difference(duals, structure, f, (joint, v), difference);
                 self.position.disagreement += difference.entries.iter().map(|entry| entry.1.abs()).sum::<f64>();
                 if self.solver.eta == 0.0 {
                     continue;
@@ -340,44 +353,30 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for v in 0..structure.domains.len() {
             let (labels, message) = (structure.domains[v], &mut messages[0]);
-            self.to_variable(duals, structure, v, message);
+            to_variable(duals, structure, v, message);
             range.clear();
             range.resize(labels as usize, self.factored.cost(truth[v]) * problem.formulation().loss_scale);
             range[truth[v] as usize] = 0.0;
             parts.clear();
             self.factored.unary(x, v, &mut |part| parts.push(part));
-            parts.iter().for_each(|part| add_range(&self.w, part, labels, 0, range));
+            for part in &*parts {
+                add_range(&self.w, part, labels, 0, range);
+            }
             message.entries.iter().for_each(|&(label, value)| range[label as usize] += rho * value);
             sum += most(range);
         }
         for (f, factor) in structure.factors.iter().enumerate() {
-            self.to_factor(duals, structure, f, messages);
+            to_factor(duals, structure, f, messages);
             let messages = &messages[..factor.arity as usize];
             let place = factor.part.block;
-            sum += match self.orders.of(place) {
-                Some(ordered) => {
-                    let best = best_pair(ordered, table(&self.w, place), rho, messages, |_| false);
-                    best.expect("a table has labels").1
-                }
-                None => {
-                    range.clear();
-                    range.resize(factor.labels as usize, 0.0);
-                    add_range(&self.w, &factor.part, factor.labels, 0, range);
-                    for ((joint, _), message) in structure.joints_of(f).zip(messages) {
-                        spread(structure, joint, message, -rho, range);
-                    }
-                    most(range)
-                }
+            sum += if let Some(ordered) = self.orders.of(place) {
+                best_pair(ordered, table(&self.w, place), rho, messages, |_| false).expect("a table has labels").1
+            } else {
+                table_of(&self.w, structure, f, messages, rho, range);
+                most(range)
             };
         }
         Ok(cap(problem, i) * sum)
-    }
-}
-
-/// Adds a message to the scores of all labels of a factor.
-fn spread(structure: &Structure<'_>, joint: usize, message: &Few, scale: f64, range: &mut [f64]) {
-    for &(own, value) in &message.entries {
-        structure.labels_with(joint, own, range.len()).for_each(|label| range[label] += scale * value);
     }
 }
 
