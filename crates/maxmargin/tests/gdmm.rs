@@ -203,4 +203,12 @@ fn what_cannot_be_factored_is_refused_in_words() {
         Problem::new(&task, &inputs, &[0, 1], None, formulation(1.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let refused = Gdmm::default().solve(&problem, &Settings::default(), &mut ()).unwrap_err().to_string();
     assert!(refused.contains("labels of variables"), "{refused}");
+    // 2,000 labels have two million pairs, which 20 examples would keep each.
+    let x = draw.matrix(20, 3);
+    let (inputs, sets) = (x.views(), vec![Vec::new(); 20]);
+    let task = Multilabel::new(3, 2000, Pairs::all(2000).unwrap(), SetLoss::Hamming).unwrap();
+    let problem =
+        Problem::new(&task, &inputs, &sets, None, formulation(1.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let refused = Gdmm::default().solve(&problem, &Settings::default(), &mut ()).unwrap_err().to_string();
+    assert!(refused.contains("--pairs tree"), "{refused}");
 }

@@ -94,6 +94,9 @@ impl Gdmm {
     }
 }
 
+/// Variables and factors of all examples: about 100 bytes each.
+const MOST_BLOCKS: usize = 1 << 25;
+
 /// Passes after which training ends where the user names no limit.
 const PASSES: f64 = 200.0;
 
@@ -133,6 +136,14 @@ impl Solver for Gdmm {
         }
         if settings.warm_start.is_some() {
             return Err(Error::setting("warm-start", format!("{name} begins without weights")));
+        }
+        let blocks = |i: usize| factored.variables(problem.input(i)) + factored.factors(problem.input(i));
+        if (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS {
+            let rule = format!(
+                "{name} keeps every variable and factor of every example, and these are more than {MOST_BLOCKS}; take bcfw, or \
+                 fewer pairs (--pairs tree or top:N)"
+            );
+            return Err(Error::setting("solver", rule));
         }
         let mut course = Course::new(self, problem, settings, observer)?.with_estimate().at_most_passes(PASSES);
         let pool = Pool::new(settings.threads)?;
