@@ -14,6 +14,17 @@ pub(crate) fn peak_mb() -> Option<f64> {
     kilobytes("/proc/self/status", "VmHWM:").map(|bytes| bytes / 1e6)
 }
 
+/// What training takes for so many weights: w, its mean, the best so far, what a step is worked out in, and what is saved.
+pub(crate) fn of_training(weights: f64) -> f64 {
+    const COPIES: f64 = 8.0;
+    8.0 * COPIES * weights
+}
+
+/// The bytes that are free, where so many are too much of them.
+pub(crate) fn lacking(need: f64) -> Option<f64> {
+    available().filter(|free| need >= 0.75 * free)
+}
+
 /// Bytes that can be had without swapping; None where the system does not tell.
 pub(crate) fn available() -> Option<f64> {
     kilobytes("/proc/meminfo", "MemAvailable:")

@@ -32,6 +32,11 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
+/// `95.80 % (1,916 of 2,000 variables)`
+pub(crate) fn share_of(share: f64, all: u64, noun: &str) -> String {
+    format!("{} ({} of {})", percent(share), count((share * all as f64).round() as u64), counted(all, noun))
+}
+
 /// `1 round`, `2 rounds`.
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
@@ -86,6 +91,28 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A row of [`label_table`]: a label, how often it is true and predicted, and three figures from 0 to 1.
+pub(crate) type LabelRow = (String, [u64; 2], [Option<f64>; 3]);
+
+/// A table of the figures of labels. `header`: what the labels are, and the last of the figures.
+pub(crate) fn label_table(header: [&str; 2], rows: impl Iterator<Item = LabelRow>) -> String {
+    let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
+    let [what, last] = header;
+    let mut cells = vec![[what, "true", "predicted", "precision", "recall", last].map(str::to_owned).to_vec()];
+    cells.extend(rows.map(|(label, counts, figures)| {
+        [vec![label], counts.map(count).to_vec(), figures.map(share).to_vec()].concat()
+    }));
+    table(&cells)
+}
+
+/// What stands below a table of `shown` of all things.
+pub(crate) fn and_more(all: usize, shown: usize, noun: &str) -> String {
+    match all.saturating_sub(shown) {
+        0 => String::new(),
+        n => format!("... and {} more; see --json\n", counted(n as u64, noun)),
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::kernel::Expansion;
 use crate::problem::Formulation;
 use crate::solver::{Certificate, Status};
 use crate::sparse::{Rows, SparseView};
-use crate::task::first_max;
+use crate::task::{Task, first_max};
 use crate::tasks::multiclass::Costs;
 use crate::weights::Weights;
 
@@ -233,9 +233,16 @@ fn check_formulation(formulation: &Formulation) -> Result<()> {
     Ok(())
 }
 
-/// Are all weights numbers?
-fn check_numbers(weights: &[f64]) -> Result<()> {
-    match weights.iter().find(|w| !w.is_finite()) {
+/// Has the task as many weights as there are, and are all of them numbers? `of`: what says how many, in words.
+fn check_weights<T: Task>(task: Result<T>, of: &str, weights: &Weights) -> Result<()> {
+    let expected = match task {
+        Ok(task) => task.dimension(),
+        Err(e) => return invalid(e),
+    };
+    if expected != weights.len() {
+        return invalid(format!("{} weights where {of} has {expected}", weights.len()));
+    }
+    match weights.as_slice().iter().find(|w| !w.is_finite()) {
         Some(w) => invalid(format!("a weight is {w}")),
         None => Ok(()),
     }

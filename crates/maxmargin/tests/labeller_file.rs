@@ -418,11 +418,3 @@ fn models_of_other_tasks_are_told_apart_and_older_files_still_load() {
     let Saved::GraphLabeller(kept) = Saved::from_bytes(&kept).unwrap() else { panic!("a model of graphs") };
     assert_eq!(kept.shape.templates.len(), 3);
 }
-
-/// Makes the files of the corpus, where there is none yet: `cargo test -- --ignored write_the_corpus`.
-#[test]
-#[ignore = "writes files"]
-fn write_the_corpus() {
-    labellers()[2].save(corpus().join("good-multilabel")).unwrap();
-    graphs().1.save(corpus().join("good-graph")).unwrap();
-}

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::check_memory;
 use crate::compare::{Judged, Shown};
 use crate::failure::Result;
-use crate::text::{count, counted, fields, number, percent, table};
+use crate::text::{and_more, counted, fields, label_table, number, percent, share_of};
 
 /// Graphs that are held at a time.
 const BATCH: usize = 256;
@@ -82,28 +82,21 @@ impl Shown for Figures {
 
     fn in_words(&self) -> String {
         let e = &self.evaluation;
-        let of = |share: f64, all: u64, noun: &str| {
-            format!("{} ({} of {})", percent(share), count((share * all as f64).round() as u64), counted(all, noun))
-        };
         let mut text = vec![fields(&[
-            ("variable accuracy", of(e.variable_accuracy, e.variables, "variable")),
-            ("exact match", of(e.exact_match, e.examples, "graph")),
+            ("variable accuracy", share_of(e.variable_accuracy, e.variables, "variable")),
+            ("exact match", share_of(e.exact_match, e.examples, "graph")),
             ("mean IoU", percent(e.mean_iou)),
             ("mean loss", format!("{} per graph", number(self.mean_loss))),
-            ("proven", format!("the labels of {} have the highest score", of(self.proven, e.examples, "graph"))),
+            ("proven", format!("the labels of {} have the highest score", share_of(self.proven, e.examples, "graph"))),
         ])];
-        let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
         for domain in &e.domains {
             let mut labels: Vec<_> = domain.labels.iter().collect();
             labels.sort_by_key(|label| std::cmp::Reverse(label.support));
             labels.truncate(SHOWN);
             labels.sort_by_key(|label| label.label);
-            let mut rows =
-                vec![["label", "true", "predicted", "precision", "recall", "IoU"].map(str::to_owned).to_vec()];
-            rows.extend(labels.iter().map(|label| {
-                let figures = [label.precision, label.recall, Some(label.iou)].map(share);
-                [vec![label.label.to_string(), count(label.support), count(label.predicted)], figures.to_vec()].concat()
-            }));
+            let rows = labels
+                .iter()
+                .map(|l| (l.label.to_string(), [l.support, l.predicted], [l.precision, l.recall, Some(l.iou)]));
             let title = if e.domains.len() > 1 {
                 let accuracy = percent(domain.variable_accuracy);
                 format!(
@@ -114,11 +107,8 @@ impl Shown for Figures {
             } else {
                 String::new()
             };
-            let more = match domain.labels.len().saturating_sub(SHOWN) {
-                0 => String::new(),
-                n => format!("... and {} more; see --json\n", counted(n as u64, "label")),
-            };
-            text.push(format!("\n{title}{}{more}", table(&rows)));
+            let more = and_more(domain.labels.len(), SHOWN, "label");
+            text.push(format!("\n{title}{}{more}", label_table(["label", "IoU"], rows)));
         }
         text.concat()
     }

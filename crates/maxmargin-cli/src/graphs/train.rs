@@ -69,13 +69,8 @@ fn with_lines(data: &Graphs) -> impl Iterator<Item = (&Graph, u64)> {
 
 /// States the need before taking it.
 fn state_memory(args: &Args, task: &FactorGraph) -> Result<()> {
-    /// w, its mean, the best so far, what a step is worked out in, and what is saved.
-    const COPIES: f64 = 8.0;
-    let Some(available) = memory::available() else { return Ok(()) };
-    let need = 8.0 * COPIES * task.dimension() as f64;
-    if need < 0.75 * available {
-        return Ok(());
-    }
+    let need = memory::of_training(task.dimension() as f64);
+    let Some(available) = memory::lacking(need) else { return Ok(()) };
     Err(Failure::Data(format!(
         "{}: training would take about {} ({}) and {} are free: leave out features, or take factors of fewer variables or \
          labels",

@@ -13,7 +13,7 @@ use super::with_unseen;
 use crate::compare::{Judged, Shown};
 use crate::failure::Result;
 use crate::predict::Strangers;
-use crate::text::{count, counted, fields, number, percent, table};
+use crate::text::{and_more, count, fields, label_table, number, percent, share_of};
 
 /// Examples that are held at a time.
 const BATCH: usize = 8192;
@@ -79,16 +79,12 @@ impl Shown for Figures {
 
     fn in_words(&self) -> String {
         let e = &self.evaluation;
-        let right = (e.exact_match * e.examples as f64).round() as u64;
         let parts = [e.micro_precision, e.micro_recall].map(percent);
         let mut lines = vec![
             ("micro F1", format!("{} (precision {}, recall {})", percent(e.micro_f1), parts[0], parts[1])),
             ("macro F1", format!("{}, the mean over labels", percent(e.macro_f1))),
             ("mean F1", format!("{}, the mean over examples", percent(e.mean_f1))),
-            (
-                "exact match",
-                format!("{} ({} of {})", percent(e.exact_match), count(right), counted(e.examples, "example")),
-            ),
+            ("exact match", share_of(e.exact_match, e.examples, "example")),
             ("Hamming loss", format!("{} of all labels are wrong", percent(e.hamming_loss))),
             ("mean loss", format!("{} per example", number(self.mean_loss))),
             ("labels", format!("{} per example, predicted {}", number(e.true_labels), number(e.predicted_labels))),
@@ -99,19 +95,12 @@ impl Shown for Figures {
         if e.unseen_labels > 0 {
             lines.push(("unseen labels", format!("{}, counted as missed", count(e.unseen_labels))));
         }
-        let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
         let mut labels: Vec<_> = e.labels.iter().filter(|label| label.support + label.predicted > 0).collect();
         labels.sort_by_key(|label| std::cmp::Reverse(label.support));
-        let mut rows = vec![["label", "true", "predicted", "precision", "recall", "F1"].map(str::to_owned).to_vec()];
-        rows.extend(labels.iter().take(SHOWN).map(|label| {
-            let figures = [label.precision, label.recall, label.f1].map(share);
-            [vec![label.label.clone(), count(label.support), count(label.predicted)], figures.to_vec()].concat()
-        }));
-        let more = match labels.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            n => format!("... and {} more; see --json\n", counted(n as u64, "label")),
-        };
-        format!("{}\n{}{more}", fields(&lines), table(&rows))
+        let shown = labels.iter().take(SHOWN);
+        let rows = shown.map(|l| (l.label.clone(), [l.support, l.predicted], [l.precision, l.recall, l.f1]));
+        let more = and_more(labels.len(), SHOWN, "label");
+        format!("{}\n{}{more}", fields(&lines), label_table(["label", "F1"], rows))
     }
 
     fn main(&self) -> Vec<(&'static str, String)> {

@@ -13,6 +13,7 @@ use maxmargin::weights::Weights;
 
 use super::with_unseen;
 use crate::failure::{Failure, Result, note};
+use crate::heldout::known_features;
 use crate::memory;
 use crate::options::{LossName, PairsName, Penalty};
 use crate::summary::Described;
@@ -102,20 +103,8 @@ impl Unseen {
         let name = input.name().to_owned();
         let examples = svmlight::read(input, LabelRule::Optional, pool)?;
         let (sets, unseen) = label_sets::sets_of(&examples, labels, &name)?;
-        let mut matrix = SparseMatrix::new();
-        let mut strange = 0;
-        for i in 0..examples.len() {
-            let row = examples.matrix.row(i);
-            let known = row.below(features);
-            strange += u64::from(known.len() < row.len());
-            matrix.push_row(known.iter());
-        }
-        matrix.set_columns(features);
+        let matrix = known_features(&examples, features);
         let all = counted(examples.len() as u64, "held-out example");
-        if strange > 0 {
-            let what = "features that the training file lacks; these were left out";
-            note(&format!("{} of {all} have {what}", count(strange)));
-        }
         let unknown = unseen.counts.iter().filter(|n| **n > 0).count() as u64;
         if unknown > 0 {
             note(&format!("{} of {all} have labels that the training file lacks and that are missed", count(unknown)));
@@ -128,14 +117,9 @@ impl Unseen {
 
 /// States the need before taking it: one wrong index could ask for more memory than there is.
 fn check_memory(args: &Args, examples: &Labelled, features: u32, pairs: &Pairs) -> Result<()> {
-    /// w, its mean, the best so far, what a step is worked out in, and what is saved.
-    const COPIES: f64 = 8.0;
-    let Some(available) = memory::available() else { return Ok(()) };
-    let of_labels = 8.0 * COPIES * f64::from(features) * f64::from(pairs.labels());
-    let of_pairs = 8.0 * COPIES * pairs.len() as f64;
-    if of_labels + of_pairs < 0.75 * available {
-        return Ok(());
-    }
+    let of_labels = memory::of_training(f64::from(features) * f64::from(pairs.labels()));
+    let of_pairs = memory::of_training(pairs.len() as f64);
+    let Some(available) = memory::lacking(of_labels + of_pairs) else { return Ok(()) };
     let matrix = &examples.matrix;
     let widest = (0..matrix.rows()).max_by_key(|&i| matrix.row(i).indices().last().copied());
     let (line, cause) = if of_pairs > of_labels {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::sentences;
 use crate::compare::{Judged, Shown};
 use crate::failure::Result;
-use crate::text::{count, counted, fields, number, percent, table};
+use crate::text::{and_more, count, counted, fields, label_table, number, percent, share_of, table};
 
 /// Tags with figures of their own in the text, the most frequent ones, and confused pairs.
 const SHOWN: usize = 20;
@@ -69,12 +69,9 @@ pub(crate) fn judged(model: &Tagger, input: Input<'_>, pool: &Pool) -> Result<Ju
 }
 
 fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
-    let of = |share: f64, all: u64, noun: &str| {
-        format!("{} ({} of {})", percent(share), count((share * all as f64).round() as u64), counted(all, noun))
-    };
     let mut lines = vec![
-        ("token accuracy", of(evaluation.token_accuracy, evaluation.tokens, "token")),
-        ("sequence accuracy", of(evaluation.sequence_accuracy, evaluation.examples, "sentence")),
+        ("token accuracy", share_of(evaluation.token_accuracy, evaluation.tokens, "token")),
+        ("sequence accuracy", share_of(evaluation.sequence_accuracy, evaluation.examples, "sentence")),
         ("mean loss", format!("{} per sentence", number(evaluation.mean_loss))),
     ];
     if let (Some(precision), Some(recall), Some(f1)) =
@@ -92,26 +89,16 @@ fn in_words(evaluation: &Evaluation, unseen_features: u64) -> String {
             .push(("unseen features", format!("{} with some, which were left out", counted(unseen_features, "token"))));
     }
     let mut text = vec![fields(&lines)];
-    let share = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.4}"));
-    let row = |name: &str, counts: [u64; 2], figures: [Option<f64>; 3]| {
-        [vec![name.to_owned()], counts.map(count).to_vec(), figures.map(share).to_vec()].concat()
-    };
-    let header = |what: &str| [what, "true", "predicted", "precision", "recall", "F1"].map(str::to_owned).to_vec();
     if !evaluation.chunks.is_empty() {
-        let mut rows = vec![header("chunks")];
-        rows.extend(
-            evaluation.chunks.iter().map(|c| row(&c.kind, [c.support, c.predicted], [c.precision, c.recall, c.f1])),
-        );
-        text.extend(["\n".to_owned(), table(&rows)]);
+        let chunks = evaluation.chunks.iter();
+        let rows = chunks.map(|c| (c.kind.clone(), [c.support, c.predicted], [c.precision, c.recall, c.f1]));
+        text.extend(["\n".to_owned(), label_table(["chunks", "F1"], rows)]);
     }
     let mut tags: Vec<_> = evaluation.tags.iter().filter(|tag| tag.support + tag.predicted > 0).collect();
     tags.sort_by_key(|tag| std::cmp::Reverse(tag.support));
-    let mut rows = vec![header("tag")];
-    rows.extend(tags.iter().take(SHOWN).map(|t| row(&t.tag, [t.support, t.predicted], [t.precision, t.recall, t.f1])));
-    text.extend(["\n".to_owned(), table(&rows)]);
-    if tags.len() > SHOWN {
-        text.push(format!("... and {} more; see --json\n", counted((tags.len() - SHOWN) as u64, "tag")));
-    }
+    let shown = tags.iter().take(SHOWN);
+    let rows = shown.map(|t| (t.tag.clone(), [t.support, t.predicted], [t.precision, t.recall, t.f1]));
+    text.extend(["\n".to_owned(), label_table(["tag", "F1"], rows), and_more(tags.len(), SHOWN, "tag")]);
     if !evaluation.confused.is_empty() {
         let mut rows = vec![["truth", "taken for", "tokens"].map(str::to_owned).to_vec()];
         let pairs = evaluation.confused.iter().take(PAIRS);

@@ -143,13 +143,8 @@ fn task(args: &Args, vocabulary: &Vocabulary, features: u32) -> Result<Tagging> 
 
 /// States the need before taking it.
 fn check_memory(args: &Args, task: &Tagging) -> Result<()> {
-    /// w, its mean, the best so far, what a step is worked out in, and what is saved.
-    const COPIES: f64 = 8.0;
-    let Some(available) = memory::available() else { return Ok(()) };
-    let (shape, need) = (task.shape(), 8.0 * COPIES * task.dimension() as f64);
-    if need < 0.75 * available {
-        return Ok(());
-    }
+    let (shape, need) = (task.shape(), memory::of_training(task.dimension() as f64));
+    let Some(available) = memory::lacking(need) else { return Ok(()) };
     let edges =
         if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
     Err(Failure::Data(format!(

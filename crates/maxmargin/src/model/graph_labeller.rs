@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_numbers, save};
+use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
 use crate::error::{Error, Result, invalid};
 use crate::features::Block;
 use crate::problem::Formulation;
@@ -51,14 +51,7 @@ impl GraphLabeller {
             return invalid(format!("template '{name}' joins variables that there are not"));
         }
         check_formulation(&self.formulation)?;
-        let task = match self.task() {
-            Ok(task) => task,
-            Err(e) => return invalid(e),
-        };
-        if task.dimension() != self.weights.len() {
-            return invalid(format!("{} weights where the shape has {}", self.weights.len(), task.dimension()));
-        }
-        check_numbers(self.weights.as_slice())
+        check_weights(self.task(), "the shape", &self.weights)
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.

@@ -7,11 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_numbers, save};
+use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
 use crate::error::{Error, Result, invalid};
 use crate::problem::Formulation;
 use crate::sparse::SparseView;
-use crate::task::Task;
 use crate::tasks::multilabel::{Multilabel, Pairs, SetLoss, SetScratch};
 use crate::weights::Weights;
 
@@ -65,14 +64,7 @@ impl Labeller {
         if !constant.is_finite() || (constant == 0.0) != (self.bias == 0.0) {
             return invalid(format!("bias is {}, not a number that fits into f32", self.bias));
         }
-        let task = match self.task() {
-            Ok(task) => task,
-            Err(e) => return invalid(e),
-        };
-        if task.dimension() != self.weights.len() {
-            return invalid(format!("{} weights where {} are expected", self.weights.len(), task.dimension()));
-        }
-        check_numbers(self.weights.as_slice())
+        check_weights(self.task(), "the task", &self.weights)
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.

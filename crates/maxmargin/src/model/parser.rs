@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_numbers, save};
+use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
 use crate::data::dictionary::Dictionary;
 use crate::data::trees::{Lexicon, Reading, Shape, Strip};
 use crate::error::{Error, Result, invalid};
@@ -61,14 +61,7 @@ impl Parser {
         if self.lexicon.as_ref().map_or(0, |lexicon| lexicon.names().len()) != *terminals as usize {
             return invalid("the lexicon is one of another grammar");
         }
-        let task = match self.task() {
-            Ok(task) => task,
-            Err(e) => return invalid(e),
-        };
-        if task.dimension() != self.weights.len() {
-            return invalid(format!("{} weights where the grammar has {}", self.weights.len(), task.dimension()));
-        }
-        check_numbers(self.weights.as_slice())
+        check_weights(self.task(), "the grammar", &self.weights)
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.

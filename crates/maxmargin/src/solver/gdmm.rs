@@ -45,7 +45,7 @@ mod visit;
 
 use block::Block;
 use structure::Structure;
-use visit::{Orders, Scratch};
+use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -163,12 +163,12 @@ impl Solver for Gdmm {
 }
 
 /// The dual variables of an example.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Duals {
     variables: Vec<Block>,
     factors: Vec<Block>,
     /// By joint of a factor and a variable: the multipliers that are not zero.
-    multipliers: Vec<Vec<(u32, f64)>>,
+    multipliers: Vec<Few>,
 }
 
 /// Where a run stands between two passes, beside its dual variables and w.
@@ -195,8 +195,6 @@ struct Run<'p, 'a, T: Task> {
     orders: Orders,
     /// A pass that finds nothing has looked at one part of the labels in so many.
     parts: usize,
-    /// Of the example at hand: the part of its first variable, in the first pass.
-    start: usize,
     position: Position,
 }
 
@@ -213,7 +211,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             duals.push(Duals {
                 variables: labels.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, &labels), cap)).collect(),
-                multipliers: vec![Vec::new(); structure.count()],
+                multipliers: vec![Few::default(); structure.count()],
             });
             if solver.oracle == Oracle::Sublinear {
                 orders.add(&structure, &w);
@@ -221,7 +219,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         }
         let position = Position { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0 };
         let order = Permutation::new(problem, seed);
-        Self { solver, problem, factored, w, duals, order, orders, parts, start: 0, position }
+        Self { solver, problem, factored, w, duals, order, orders, parts, position }
     }
 
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
@@ -245,7 +243,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             check(factors.all(|((own, fresh), factor)| is_fine(own, fresh, factor.labels)), "blocks")?;
             let mut numbers = (0..own.factors.len()).flat_map(|f| structure.joints_of(f));
             let is_fine = |(joint, v): (usize, usize)| {
-                own.multipliers[joint].iter().all(|&(label, x)| label < structure.domains[v] && is_sound(x))
+                own.multipliers[joint].entries.iter().all(|&(label, x)| label < structure.domains[v] && is_sound(x))
             };
             check(numbers.all(is_fine), "multipliers")?;
         }
@@ -260,7 +258,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             self.position.cost *= growth;
             for duals in &mut self.duals {
                 let masses = duals.variables.iter_mut().chain(&mut duals.factors).flat_map(|block| &mut block.held);
-                masses.chain(duals.multipliers.iter_mut().flatten()).for_each(|held| held.1 *= growth);
+                masses
+                    .chain(duals.multipliers.iter_mut().flat_map(|few| &mut few.entries))
+                    .for_each(|held| held.1 *= growth);
             }
             self.order.begin_pass();
         }

@@ -62,9 +62,6 @@ pub trait Factored<T: Task>: Sync {
     /// The labels of an output.
     fn labels(&self, x: T::Input<'_>, y: &T::Output, labels: &mut Vec<u32>);
 
-    /// The output with these labels.
-    fn output(&self, labels: &[u32], y: &mut T::Output);
-
     /// What a wrong label costs a variable whose label should be `truth`.
     fn cost(&self, truth: u32) -> f64;
 }

@@ -120,6 +120,11 @@ impl FactorGraph {
         })
     }
 
+    /// How many factors each template has.
+    fn counts(&self, x: &Graph) -> impl Iterator<Item = usize> {
+        self.shape.templates.iter().zip(&x.factors).map(|(template, own)| own.scopes.len() / template.domains.len())
+    }
+
     /// The place of labels of a scope in the template's table.
     fn slot(&self, template: usize, scope: &[u32], y: &[u32]) -> u32 {
         let domains = &self.shape.templates[template].domains;
@@ -251,8 +256,13 @@ impl Task for FactorGraph {
         const SWEEPS: f64 = 20.0;
         let (features, variables) = (x.features.nonzeros() as f64, x.domains.len() as f64);
         let own: f64 = x.domains.iter().enumerate().map(|(v, &d)| f64::from(d) * x.features.row(v).len() as f64).sum();
-        let sweeps = if self.argmax_is_exact(x) { 2.0 } else { SWEEPS };
-        let cells: f64 = self.each_factor(x).map(|(t, ..)| f64::from(self.template_block(t).width)).sum();
+        let (mut cells, mut links) = (0.0, 0);
+        for (t, factors) in self.counts(x).enumerate() {
+            cells += factors as f64 * f64::from(self.template_block(t).width);
+            links += factors * (self.shape.templates[t].domains.len() - 1);
+        }
+        // A forest has fewer links than variables. Not by a walk: this is asked at every visit.
+        let sweeps = if links < x.domains.len() { 2.0 } else { SWEEPS };
         ((own + sweeps * cells) / (features + variables + 1.0)).max(1.0)
     }
 }
@@ -271,7 +281,7 @@ impl Factored<Self> for FactorGraph {
     }
 
     fn factors(&self, x: &Graph) -> usize {
-        self.each_factor(x).count()
+        self.counts(x).sum()
     }
 
     fn factor<'a>(&self, x: &'a Graph, mut f: usize, scope: &mut Vec<u32>, visit: &mut dyn FnMut(Part<'a>)) {
@@ -291,10 +301,6 @@ impl Factored<Self> for FactorGraph {
 
     fn labels(&self, _x: &Graph, y: &Vec<u32>, labels: &mut Vec<u32>) {
         labels.clone_from(y);
-    }
-
-    fn output(&self, labels: &[u32], y: &mut Vec<u32>) {
-        labels.clone_into(y);
     }
 
     fn cost(&self, _truth: u32) -> f64 {

@@ -71,11 +71,6 @@ pub struct SetScratch {
 }
 
 impl SetScratch {
-    /// The scores of the labels by themselves, of the last argmax, with the loss where there was one.
-    pub fn unary(&self) -> &[f64] {
-        &self.unary
-    }
-
     /// Of the last prediction: is it proven that no set has a higher score?
     pub fn is_proven(&self) -> bool {
         self.found.is_some_and(|found| found.is_proven())
@@ -328,11 +323,6 @@ impl Factored<Self> for Multilabel {
         for &k in y {
             labels[k as usize] = 1;
         }
-    }
-
-    fn output(&self, labels: &[u32], y: &mut Vec<u32>) {
-        y.clear();
-        y.extend((0..).zip(labels).filter(|(_, on)| **on == 1).map(|(k, _)| k));
     }
 
     fn cost(&self, _truth: u32) -> f64 {

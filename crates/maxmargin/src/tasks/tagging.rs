@@ -496,10 +496,6 @@ impl Factored<Self> for Tagging {
         labels.clone_from(y);
     }
 
-    fn output(&self, labels: &[u32], y: &mut Vec<u32>) {
-        labels.clone_into(y);
-    }
-
     fn cost(&self, truth: u32) -> f64 {
         match &self.loss {
             TagLoss::Hamming(costs) => cost(costs, truth),

@@ -1,5 +1,7 @@
 //! A visit to an example: its variables, its factors, its multipliers.
 
+use serde::{Deserialize, Serialize};
+
 use super::ordered::Ordered;
 use super::structure::{Structure, is_constant};
 use super::{Duals, Run, cap};
@@ -57,9 +59,9 @@ fn table(w: &Weights, block: Place) -> &[f64] {
 }
 
 /// Labels with numbers, few of them.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(super) struct Few {
-    entries: Vec<(u32, f64)>,
+    pub(super) entries: Vec<(u32, f64)>,
 }
 
 impl Few {
@@ -85,7 +87,9 @@ pub(super) struct Scratch<'a> {
     structure: Structure<'a>,
     parts: Vec<Part<'a>>,
     truth: Vec<u32>,
-    /// Messages to a variable, or to each of a factor's.
+    /// Messages to a variable.
+    message: Few,
+    /// Messages to each variable of a factor.
     messages: Vec<Few>,
     /// Scores of a range of labels.
     range: Vec<f64>,
@@ -129,7 +133,7 @@ fn add_difference(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v)
 /// `M_jf b_f - b_j + lambda_jf` of a joint, added.
 fn add_message(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
     add_difference(duals, structure, f, (joint, v), sum);
-    for &(label, multiplier) in &duals.multipliers[joint] {
+    for &(label, multiplier) in &duals.multipliers[joint].entries {
         sum.add(label, multiplier);
     }
 }
@@ -169,16 +173,13 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (x, cap) = (self.problem.input(i), cap(self.problem, i));
         scratch.structure.fill(self.factored, x);
         self.factored.labels(x, self.problem.truth(i), &mut scratch.truth);
-        self.start = Random::new(i as u64).below(usize::from(u16::MAX));
-        let mut duals = std::mem::replace(
-            &mut self.duals[i],
-            Duals { variables: Vec::new(), factors: Vec::new(), multipliers: Vec::new() },
-        );
+        let start = Random::new(i as u64).below(usize::from(u16::MAX));
+        let mut duals = std::mem::take(&mut self.duals[i]);
         for v in 0..scratch.structure.domains.len() {
             scratch.parts.clear();
             let parts = &mut scratch.parts;
             self.factored.unary(x, v, &mut |part| parts.push(part));
-            self.visit_variable(v, cap, &mut duals, scratch);
+            self.visit_variable(v, start + v, cap, &mut duals, scratch);
         }
         for f in 0..scratch.structure.factors.len() {
             self.visit_factor(f, cap, &mut duals, scratch);
@@ -187,15 +188,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.duals[i] = duals;
     }
 
-    fn visit_variable(&mut self, v: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, parts, truth, messages, range, scores, before } = scratch;
-        messages.resize(messages.len().max(1), Few::default());
-        let message = &mut messages[0];
+    /// `anywhere`: a number that tells at which part of the labels the variable begins.
+    fn visit_variable(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, parts, truth, message, range, scores, before, .. } = scratch;
         to_variable(duals, structure, v, message);
         let (rho, labels) = (self.solver.rho, structure.domains[v]);
         let cost = self.factored.cost(truth[v]) * self.problem.formulation().loss_scale;
         let block = &mut duals.variables[v];
-        let (start, len) = self.part(labels as usize, self.start + v);
+        let (start, len) = self.part(labels as usize, anywhere);
         range.clear();
         range.resize(len, 0.0);
         for part in &*parts {
@@ -212,10 +212,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         scores.clear();
         scores.extend(block.held.iter().map(|held| at(&self.w, range, held.0)));
         // Labels without messages are compared by their scores alone, the others one by one.
-        let mut best: Option<(u32, f64)> = None;
+        let mut best = None;
         for (label, &score) in (start as u32..).zip(&*range) {
-            let is_better = best.is_none_or(|(_, most)| score + cost > most);
-            if is_better && block.place(label).is_none() && !message.has(label) {
+            if is_better(best, score + cost) && block.place(label).is_none() && !message.has(label) {
                 best = Some((label, score + cost));
             }
         }
@@ -223,7 +222,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             let is_near = (start..start + len).contains(&(label as usize));
             if (is_near || value > 0.0) && block.place(label).is_none() {
                 let score = at(&self.w, range, label);
-                if best.is_none_or(|(_, most)| score > most) {
+                if is_better(best, score) {
                     best = Some((label, score));
                 }
             }
@@ -283,13 +282,13 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             best_pair(ordered, table(&self.w, place), rho, messages, |label| block.place(label).is_some())
         } else {
             table_of(&self.w, structure, f, messages, rho, range);
-            let outside = (0..).zip(&*range).filter(|(label, _)| block.place(*label).is_none());
-            outside.fold(
-                None,
-                |best: Option<(u32, f64)>, (label, &score)| {
-                    if best.is_none_or(|(_, most)| score > most) { Some((label, score)) } else { best }
-                },
-            )
+            let mut best = None;
+            for (label, &score) in (0..).zip(&*range) {
+                if is_better(best, score) && block.place(label).is_none() {
+                    best = Some((label, score));
+                }
+            }
+            best
         };
         if let Some((label, score)) = best.filter(|&(_, score)| score > most) {
             block.held.push((label, 0.0));
@@ -318,9 +317,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, messages, .. } = scratch;
-        messages.resize(messages.len().max(1), Few::default());
-        let difference = &mut messages[0];
+        let Scratch { structure, message: difference, .. } = scratch;
         for f in 0..structure.factors.len() {
             for (joint, v) in structure.joints_of(f) {
                 difference.entries.clear();
@@ -330,13 +327,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                     continue;
                 }
                 let own = &mut duals.multipliers[joint];
-                for &(label, value) in &difference.entries {
-                    match own.iter_mut().find(|entry| entry.0 == label) {
-                        Some(entry) => entry.1 += self.solver.eta * value,
-                        None => own.push((label, self.solver.eta * value)),
-                    }
-                }
-                own.retain(|entry| entry.1.abs() > NOTHING * cap);
+                difference.entries.iter().for_each(|&(label, value)| own.add(label, self.solver.eta * value));
+                own.entries.retain(|entry| entry.1.abs() > NOTHING * cap);
             }
         }
     }
@@ -344,15 +336,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     /// `U_i` times what the messages bound the example's loss by.
     pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
         let (x, problem, rho) = (self.problem.input(i), self.problem, self.solver.rho);
-        let Scratch { structure, parts, truth, messages, range, .. } = scratch;
+        let Scratch { structure, parts, truth, message, messages, range, .. } = scratch;
         structure.fill(self.factored, x);
         self.factored.labels(x, problem.truth(i), truth);
         let duals = &self.duals[i];
-        messages.resize(messages.len().max(1), Few::default());
         let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
         let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for v in 0..structure.domains.len() {
-            let (labels, message) = (structure.domains[v], &mut messages[0]);
+            let labels = structure.domains[v];
             to_variable(duals, structure, v, message);
             range.clear();
             range.resize(labels as usize, self.factored.cost(truth[v]) * problem.formulation().loss_scale);
@@ -380,6 +371,11 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 }
 
+/// Is a score higher than that of the best label so far? Ties go to the earlier one.
+fn is_better(best: Option<(u32, f64)>, score: f64) -> bool {
+    best.is_none_or(|(_, most)| score > most)
+}
+
 /// `w -= change * phi` in a slot.
 fn subtract(w: &mut Weights, norm2: &mut f64, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
     let w = w.as_mut_slice();
@@ -402,11 +398,11 @@ fn best_pair(
 ) -> Option<(u32, f64)> {
     let [first, second] = messages else { unreachable!("a table over two variables") };
     let columns = ordered.columns() as u32;
-    let mut best: Option<(u32, f64)> = None;
+    let mut best = None;
     let mut offer = |row: u32, column: u32, against: f64| {
         let label = row * columns + column;
         let score = table[label as usize] - rho * against;
-        if best.is_none_or(|(_, most)| score > most) && !is_held(label) {
+        if is_better(best, score) && !is_held(label) {
             best = Some((label, score));
         }
     };

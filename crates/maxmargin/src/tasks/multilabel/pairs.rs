@@ -1,7 +1,5 @@
 //! Which pairs of labels have a weight.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 
 /// Pairs of labels, each of which has a weight.
@@ -21,7 +19,7 @@ enum Kind {
 }
 
 /// Pairs in a list, and by label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Listed {
     /// The smaller label first, ascending.
     pairs: Vec<(u32, u32)>,
