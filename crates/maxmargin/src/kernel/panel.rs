@@ -1,7 +1,7 @@
 //! Many vectors as columns: the kernel's values of a sparse row with all of them.
 //!
-//! Columns stand in tiles of 64, feature by feature: 64 sums stay in registers while a row's entries are worked off, each
-//! multiplied with the 64 values of its feature. That costs a row's nonzeros alone, and nearly what a product of dense
+//! Columns stand in tiles of 128, feature by feature: sums stay in registers while a row's entries are worked off, each
+//! multiplied with the values of its feature. That costs a row's nonzeros alone, and nearly what a product of dense
 //! matrices costs for each of them. Very sparse columns are kept as lists by feature instead, and only entries that meet are
 //! multiplied.
 //!
@@ -22,6 +22,8 @@ use crate::sparse::{SparseMatrix, SparseView};
 
 /// Registers that hold sums: as many as the machine needs to be busy, and half of what it has.
 const SUMS: usize = 8;
+/// Rows that have all features and go together.
+const TOGETHER: usize = 3;
 /// Columns that are at least this full are kept in tiles, one number in so many.
 const SPARSEST: usize = 32;
 /// Bytes of tiles that stay near while many rows pass.
@@ -243,14 +245,21 @@ impl<R: Real> WithSimd for InTiles<'_, '_, R> {
         let Self { function, norms, lines, features, rows } = self;
         for start in (0..norms.len()).step_by(TILE) {
             let lines = &lines[start / TILE * features..][..features];
-            for row in &mut *rows {
-                let values = &mut row.values[start..];
-                if let Some(values) = values.first_chunk_mut() {
-                    products(simd, lines, row.vector, values);
-                } else {
-                    let mut sums = [R::ZERO; TILE];
-                    products(simd, lines, row.vector, &mut sums);
-                    values.copy_from_slice(&sums[..values.len()]);
+            for rows in rows.chunks_mut(TOGETHER) {
+                let is_full = |row: &Row<'_, R>| row.vector.len() == features && row.values.len() >= start + TILE;
+                if let Some(rows) = rows.first_chunk_mut().filter(|rows| rows.iter().all(is_full)) {
+                    products_together(simd, lines, start, rows);
+                    continue;
+                }
+                for row in rows {
+                    let values = &mut row.values[start..];
+                    if let Some(values) = values.first_chunk_mut() {
+                        products(simd, lines, row.vector, values);
+                    } else {
+                        let mut sums = [R::ZERO; TILE];
+                        products(simd, lines, row.vector, &mut sums);
+                        values.copy_from_slice(&sums[..values.len()]);
+                    }
                 }
             }
         }
@@ -274,6 +283,30 @@ fn products<R: Real, S: Simd>(simd: S, lines: &[Line<R>], row: SparseView<'_>, p
             }
         }
         *products = sums;
+    }
+}
+
+/// The same of rows that have all features: each line is read once for all of them.
+#[inline(always)]
+fn products_together<R: Real, S: Simd>(simd: S, lines: &[Line<R>], start: usize, rows: &mut [Row<'_, R>; TOGETHER]) {
+    /// Registers of each row.
+    const OWN: usize = 4;
+    let values = rows.each_ref().map(|row| &row.vector.values()[..lines.len()]);
+    for part in 0..R::lanes::<S>(&[R::ZERO; TILE]).len() / OWN {
+        let mut sums = [[R::splat(simd, R::ZERO); OWN]; TOGETHER];
+        for (j, line) in lines.iter().enumerate() {
+            let line = &R::lanes::<S>(&line.0).as_chunks::<OWN>().0[part];
+            for (sums, values) in sums.iter_mut().zip(values) {
+                let x = R::splat(simd, R::of_value(values[j]));
+                for (sum, &y) in sums.iter_mut().zip(line) {
+                    *sum = R::fused_lanes(simd, x, y, *sum);
+                }
+            }
+        }
+        for (row, sums) in rows.iter_mut().zip(sums) {
+            let tile = row.values[start..].first_chunk_mut().expect("a whole tile");
+            R::lanes_mut::<S>(tile).as_chunks_mut::<OWN>().0[part] = sums;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use pulp::Simd;
 
 /// Numbers that are computed together.
-pub(super) const TILE: usize = 64;
+pub(super) const TILE: usize = 128;
 
 /// f32 or f64.
 pub(super) trait Real:
