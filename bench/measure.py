@@ -53,12 +53,13 @@ def relative(word):
     return os.path.relpath(word, ROOT) if os.path.isabs(word) else word
 
 
-def run(command, env=None, seconds=SECONDS_AT_MOST):
+def run(command, env=None, seconds=SECONDS_AT_MOST, text=""):
+    """`text`: its standard input."""
     command = [str(word) for word in command]
     before, start = children_cpu(), time.perf_counter()
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=os.environ | (env or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
+            command, cwd=ROOT, env=os.environ | (env or {}), input=text, capture_output=True, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired as error:
         raise CommandFailed(f"{shown(command, env)}: not done after {seconds} s") from error

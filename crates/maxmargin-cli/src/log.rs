@@ -23,6 +23,8 @@ struct Line {
     c: f64,
     round: u64,
     seconds: f64,
+    /// Of these, in earlier looks at the held-out examples.
+    seconds_heldout: f64,
     passes: f64,
     oracle_calls: u64,
     cache_hits: u64,
@@ -54,12 +56,13 @@ impl Log {
     }
 
     /// Adds a round at this C; `heldout`: the loss on held-out examples, where it was measured.
-    pub(crate) fn add(&mut self, c: f64, p: &Progress, heldout: Option<f64>) {
+    pub(crate) fn add(&mut self, c: f64, p: &Progress, seconds_heldout: f64, heldout: Option<f64>) {
         let Some(file) = &mut self.file else { return };
         let line = Line {
             c,
             round: p.round,
             seconds: p.seconds,
+            seconds_heldout,
             passes: p.passes,
             oracle_calls: p.oracle_calls,
             cache_hits: p.cache_hits,

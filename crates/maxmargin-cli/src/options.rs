@@ -146,6 +146,14 @@ pub(crate) enum UpdateName {
     Own,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InnerName {
+    /// Block by block, as far as each allows; of sets only blocks of labels that may come in
+    Blocks,
+    /// All blocks at once, by Frank-Wolfe with away steps: to compare with, and for small data
+    AwaySteps,
+}
+
 /// One `--class-weight`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClassWeight {
@@ -423,6 +431,12 @@ pub(crate) struct SolverOptions {
     /// soft-bcfw) [default: one for every 64 labels]
     #[arg(long, value_name = "NU", value_parser = at_least_one)]
     pub(crate) fmo_parts: Option<usize>,
+    /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: blocks]
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) inner: Option<InnerName>,
+    /// Ends only when the gap that is asked for is proven (gdmm, soft-bcfw)
+    #[arg(long)]
+    pub(crate) certify: bool,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     pub(crate) threads: Option<usize>,

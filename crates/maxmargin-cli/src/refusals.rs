@@ -5,7 +5,7 @@ use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName, SolverName,
+    ClassWeight, FeaturesName, FormatName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName, SolverName,
     Task, TerminalsName, UpdateName,
 };
 use crate::train::Args;
@@ -353,6 +353,21 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
         (solver.rho.is_some() && !is_factorwise, "--rho", factorwise),
         (solver.eta.is_some() && name != SolverName::Gdmm, "--eta", "belongs to --solver gdmm"),
         (solver.fmo_parts.is_some() && !is_factorwise, "--fmo-parts", factorwise),
+        (solver.inner.is_some() && !is_factorwise, "--inner", factorwise),
+        (
+            solver.inner == Some(InnerName::AwaySteps) && solver.fmo_parts.is_some_and(|parts| parts > 1),
+            "--fmo-parts",
+            "away steps look at all labels",
+        ),
+        (
+            solver.certify
+                && name == SolverName::SoftBcfw
+                && args.stopping.max_passes.is_none()
+                && args.stopping.max_seconds.is_none(),
+            "--certify",
+            "factors never quite agree with soft-bcfw: say when to end with --max-passes or --max-seconds, or take gdmm",
+        ),
+        (solver.certify && !is_factorwise, "--certify", "belongs to --solver gdmm; others prove their gap without being asked"),
         (solver.warm_start.is_some() && is_factorwise, "--warm-start", "gdmm and soft-bcfw begin without weights"),
         (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
         (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),

@@ -6,7 +6,7 @@ use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement, Scheme};
 use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::frank_wolfe::FrankWolfe;
-use maxmargin::solver::gdmm::{Gdmm, Oracle};
+use maxmargin::solver::gdmm::{Gdmm, Inner, Oracle};
 use maxmargin::solver::mle::Mle;
 use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
@@ -15,7 +15,7 @@ use maxmargin::solver::subgradient::Subgradient;
 use maxmargin::solver::{Observer, Settings, Solution, Solver};
 use maxmargin::task::Task;
 
-use crate::options::{KernelOptions, SamplingName, SolverName, SolverOptions, Switch, UpdateName};
+use crate::options::{InnerName, KernelOptions, SamplingName, SolverName, SolverOptions, Switch, UpdateName};
 
 /// The solver of a run.
 #[derive(Debug)]
@@ -79,7 +79,12 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOp
             let default = Gdmm::default();
             let eta = if name == SolverName::SoftBcfw { 0.0 } else { options.eta.unwrap_or(default.eta) };
             let oracle = if options.fmo_parts == Some(1) { Oracle::Brute } else { default.oracle };
-            Chosen::Gdmm(Gdmm { rho: options.rho.unwrap_or(default.rho), eta, parts: options.fmo_parts, oracle })
+            let (rho, parts, certify) = (options.rho.unwrap_or(default.rho), options.fmo_parts, options.certify);
+            let inner = match options.inner {
+                Some(InnerName::AwaySteps) => Inner::AwaySteps,
+                Some(InnerName::Blocks) | None => Inner::Blocks,
+            };
+            Chosen::Gdmm(Gdmm { rho, eta, parts, oracle, inner, certify })
         }
         SolverName::SampledConstant => {
             let default = SampledConstant::default();

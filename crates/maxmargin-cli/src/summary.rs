@@ -9,7 +9,7 @@ use maxmargin::model::{self, GraphLabeller, Labeller, Model, Parser, Tagger, Tas
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::sampled_constant::LOOKED_AT;
-use maxmargin::solver::{Certificate, Status};
+use maxmargin::solver::{Agreement, Certificate, Status};
 use maxmargin::tasks::factor_graph::{self, Template};
 use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
@@ -62,6 +62,9 @@ pub(crate) struct Summary<'t> {
     path: Option<Vec<Rung>>,
     folds: Option<usize>,
     cv: Option<&'t [Validation]>,
+    /// The share of the mass on which factors disagree, of training factor by factor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disagreement: Option<f64>,
     /// Examples whose oracle is a search, where the task has such.
     #[serde(skip_serializing_if = "Option::is_none")]
     searched: Option<u64>,
@@ -387,6 +390,7 @@ impl<'t> Summary<'t> {
             path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
+            disagreement: step.agreement.map(|agreement| agreement.disagreement),
             searched: (!matches!(model.task, TaskKind::Binary | TaskKind::Multiclass | TaskKind::Tag))
                 .then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
@@ -416,6 +420,7 @@ impl<'t> Summary<'t> {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
         }));
+        lines.extend(trained.kept.step.agreement.map(|agreement| ("factors", self.agreement(agreement))));
         lines.extend(
             self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))),
         );
@@ -434,6 +439,18 @@ impl<'t> Summary<'t> {
         let is_best = self.cv.is_some_and(|cv| cv.len() > 1);
         let how = if is_best { ", the best in cross-validation" } else { "" };
         format!("{} ({} per example){how}", number(c), number(c / self.examples as f64))
+    }
+
+    fn agreement(&self, agreement: Agreement) -> String {
+        let share = format!("{:.2} %", 100.0 * agreement.disagreement);
+        match (agreement.is_bound, self.certificate) {
+            (true, Certificate::Exact) => format!("agree but for {share} of their mass"),
+            (true, _) => format!(
+                "agree but for {share} of their mass; with the relaxation's loss the minimum is at least {}",
+                number(self.dual.unwrap_or(0.0))
+            ),
+            (false, _) => format!("disagree on {share} of their mass: the gap is an estimate (--certify proves one)"),
+        }
     }
 
     fn in_search(&self, searched: u64, rescaling: Rescaling) -> String {

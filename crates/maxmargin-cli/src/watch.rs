@@ -1,6 +1,7 @@
 //! What happens beside training, round by round: progress, log, held-out examples, checkpoints.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use maxmargin::Error;
 use maxmargin::solver::heldout::Looks;
@@ -24,6 +25,8 @@ pub(crate) struct Watch<'w> {
     pub(crate) saver: Option<Saver>,
     /// Of the C in hand.
     pub(crate) looks: Looks,
+    /// What the looks have taken.
+    seconds_heldout: f64,
     /// Of the path: what is behind, and the model that would be saved if it ended here.
     pub(crate) steps: Vec<Step>,
     pub(crate) kept: Option<Kept>,
@@ -40,7 +43,7 @@ impl<'w> Watch<'w> {
         saver: Option<Saver>,
     ) -> Self {
         let (looks, steps) = (Looks::default(), Vec::new());
-        Self { display, log, measure, saver, looks, steps, kept: None, c: 0.0, error: None }
+        Self { display, log, measure, saver, looks, seconds_heldout: 0.0, steps, kept: None, c: 0.0, error: None }
     }
 
     /// Training begins at the next C of the ladder.
@@ -55,8 +58,10 @@ impl<'w> Watch<'w> {
     /// Looks at the held-out examples, if it is time.
     fn look(&mut self, passes: f64, snapshot: &dyn Snapshot) -> Option<f64> {
         let measure = self.measure.filter(|_| self.looks.is_due(passes))?;
-        let weights = snapshot.weights();
-        match measure(&weights) {
+        let (weights, start) = (snapshot.weights(), Instant::now());
+        let measured = measure(&weights);
+        self.seconds_heldout += start.elapsed().as_secs_f64();
+        match measured {
             Ok(loss) => {
                 self.looks.add(passes, loss, weights);
                 self.display.heldout(loss);
@@ -81,9 +86,10 @@ impl Observer for Watch<'_> {
     }
 
     fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+        let seconds_heldout = self.seconds_heldout;
         let heldout = self.look(progress.passes, snapshot);
         if let Some(log) = &mut self.log {
-            log.add(self.c, progress, heldout);
+            log.add(self.c, progress, seconds_heldout, heldout);
         }
         if let Some(saver) = self.saver.as_mut().filter(|saver| status.is_some() || saver.is_due()) {
             let saved = saver.save(&self.steps, self.kept.as_ref(), &self.looks, snapshot);

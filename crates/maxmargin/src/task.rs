@@ -12,7 +12,7 @@ use crate::features::{Block, Scaled, Score, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
-pub use factored::{Factored, Part, Slots};
+pub use factored::{Factored, Part, Sets, Slots};
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
 #[derive(Debug)]

@@ -31,20 +31,23 @@ use serde::{Deserialize, Serialize};
 use super::course::Saved;
 use super::permutation::Permutation;
 use super::state::{Resumable, Writer, check, check_weights, is_sound};
-use super::{Course, Observer, Settings, Solution, Solver, Status};
+use super::{Agreement, Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
-use crate::task::{Factored, Task};
+use crate::task::{Factored, Sets, Task};
 use crate::weights::Weights;
 
+mod agreement;
+mod away;
 mod block;
 mod ordered;
+mod sets;
 mod structure;
 mod visit;
 
+use away::Corner;
 use block::Block;
-use structure::Structure;
 use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.
@@ -55,6 +58,17 @@ pub enum Oracle {
     Sublinear,
     /// At every label.
     Brute,
+}
+
+/// How the masses of the blocks are moved between two steps of the multipliers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inner {
+    /// Block by block, as far as each allows. Of sets only blocks of labels that may come in are visited: the greedy block
+    /// coordinates of the paper's Algorithm 3.
+    #[default]
+    Blocks,
+    /// All blocks at once, by a step of Frank-Wolfe or away from a corner: its Algorithm 2.
+    AwaySteps,
 }
 
 /// Greedy direction method of multipliers, and soft-bcfw, which is the same without multipliers.
@@ -68,11 +82,15 @@ pub struct Gdmm {
     pub parts: Option<usize>,
     /// How labels are looked for.
     pub oracle: Oracle,
+    /// How masses are moved.
+    pub inner: Inner,
+    /// Ends only when the gap that is asked for is proven.
+    pub certify: bool,
 }
 
 impl Default for Gdmm {
     fn default() -> Self {
-        Self { rho: 1.0, eta: 1.0, parts: None, oracle: Oracle::default() }
+        Self { rho: 1.0, eta: 1.0, parts: None, oracle: Oracle::default(), inner: Inner::default(), certify: false }
     }
 }
 
@@ -138,26 +156,41 @@ impl Solver for Gdmm {
             return Err(Error::setting("warm-start", format!("{name} begins without weights")));
         }
         let blocks = |i: usize| factored.variables(problem.input(i)) + factored.factors(problem.input(i));
-        if (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS {
+        if (factored.sets().is_none() || self.inner == Inner::AwaySteps)
+            && (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS {
             let rule = format!(
-                "{name} keeps every variable and factor of every example, and these are more than {MOST_BLOCKS}; take bcfw, or \
-                 fewer pairs (--pairs tree or top:N)"
+                "{name} keeps every variable and factor of every example, and these are more than {MOST_BLOCKS}; take bcfw"
             );
             return Err(Error::setting("solver", rule));
         }
-        let mut course = Course::new(self, problem, settings, observer)?.with_estimate().at_most_passes(PASSES);
+        let mut course = Course::new(self, problem, settings, observer)?;
+        if !self.certify {
+            course = course.with_estimate().at_most_passes(PASSES);
+        }
         let pool = Pool::new(settings.threads)?;
         let mut run = Run::new(self, problem, factored, settings.seed);
         if let Some(saved) = course.resume(problem, &pool)? {
             run.restore(saved)?;
         }
-        course.so_far.primal = f64::INFINITY;
-        let status = run.rounds(&mut course)?;
-        let primal = course.in_oracle(|| run.bound(&pool))?;
+        if !self.certify {
+            // The last point is the answer, whatever P is.
+            course.so_far.primal = f64::INFINITY;
+        }
+        let status = run.rounds(&mut course, &pool)?;
+        let mut is_bound = self.certify;
+        if !(self.certify && status == Status::Converged) {
+            let (primal, dual) = run.certificate(&mut course, &pool)?;
+            course.offer(&run.w, primal);
+            is_bound |= primal - dual <= course.target_at(primal);
+            if is_bound {
+                course.begin_bound();
+                course.bound(dual);
+            }
+        }
         let train_loss = run.train_loss(&pool)?;
-        course.offer(&run.w, primal);
         let mut solution = course.finish(status)?;
         solution.train_loss = Some(train_loss);
+        solution.report.agreement = Some(Agreement { disagreement: run.disagreement(), is_bound });
         Ok(solution)
     }
 }
@@ -165,6 +198,8 @@ impl Solver for Gdmm {
 /// The dual variables of an example.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Duals {
+    /// Of a set: the labels that are variables here.
+    members: Vec<u32>,
     variables: Vec<Block>,
     factors: Vec<Block>,
     /// By joint of a factor and a variable: the multipliers that are not zero.
@@ -183,7 +218,18 @@ struct Position {
     disagreement: f64,
     /// Passes in a row in which both were small.
     quiet: usize,
+    /// The share of the target that is small: less, where a certificate was not good enough.
+    patience: f64,
 }
+
+impl Default for Position {
+    fn default() -> Self {
+        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, patience: 1.0 }
+    }
+}
+
+/// A share of the target below which there is but rounding.
+const ROUNDING: f64 = 1e-9;
 
 struct Run<'p, 'a, T: Task> {
     solver: &'p Gdmm,
@@ -191,6 +237,8 @@ struct Run<'p, 'a, T: Task> {
     factored: &'p dyn Factored<T>,
     w: Weights,
     duals: Vec<Duals>,
+    /// Of away steps: what the masses are a mean of.
+    corners: Vec<Corner>,
     order: Permutation,
     orders: Orders,
     /// A pass that finds nothing has looked at one part of the labels in so many.
@@ -201,25 +249,54 @@ struct Run<'p, 'a, T: Task> {
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn new(solver: &'p Gdmm, problem: &'p Problem<'a, T>, factored: &'p dyn Factored<T>, seed: u64) -> Self {
         let w = problem.zero();
-        let (mut structure, mut labels) = (Structure::default(), Vec::new());
-        let (mut duals, mut orders, mut parts) = (Vec::with_capacity(problem.len()), Orders::default(), 1);
+        let duals = Vec::with_capacity(problem.len());
+        let order = Permutation::new(problem, seed);
+        let mut run =
+            Self {
+            solver,
+            problem,
+            factored,
+            w,
+            duals,
+            corners: Vec::new(),
+            order,
+            orders: Orders::default(),
+            parts: 1,
+            position: Position::default(),
+        };
+        let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
         for i in 0..problem.len() {
-            structure.fill(factored, problem.input(i));
-            factored.labels(problem.input(i), problem.truth(i), &mut labels);
-            let cap = cap(problem, i);
-            parts = structure.domains.iter().map(|&labels| solver.parts_of(labels as usize)).fold(parts, usize::max);
-            duals.push(Duals {
-                variables: labels.iter().map(|&label| Block::at(label, cap)).collect(),
-                factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, &labels), cap)).collect(),
+            let (x, cap) = (problem.input(i), cap(problem, i));
+            let mut members = Vec::new();
+            if run.sets().is_some() {
+                factored.labels(x, problem.truth(i), &mut labels);
+                members.extend((0..).zip(&labels).filter(|(_, label)| **label == 1).map(|(variable, _)| variable));
+                run.parts = run.parts.max(solver.parts_of(factored.variables(x)));
+            }
+            run.fill(i, &members, &mut scratch);
+            let Scratch { structure, truth, .. } = &scratch;
+            let domains = structure.domains.iter();
+            run.parts = domains.map(|&labels| solver.parts_of(labels as usize)).fold(run.parts, usize::max);
+            run.duals.push(Duals {
+                members,
+                variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
+                factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),
                 multipliers: vec![Few::default(); structure.count()],
             });
-            if solver.oracle == Oracle::Sublinear {
-                orders.add(&structure, &w);
+            if solver.oracle == Oracle::Sublinear && solver.inner == Inner::Blocks {
+                run.orders.add(structure, &run.w);
             }
         }
-        let position = Position { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0 };
-        let order = Permutation::new(problem, seed);
-        Self { solver, problem, factored, w, duals, order, orders, parts, position }
+        if solver.inner == Inner::AwaySteps {
+            run.corners.push(run.first_corner());
+            run.parts = 1;
+        }
+        run
+    }
+
+    /// Where outputs are sets of which only members are looked at.
+    fn sets(&self) -> Option<&'p dyn Sets> {
+        self.factored.sets().filter(|_| self.solver.inner == Inner::Blocks)
     }
 
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
@@ -228,30 +305,50 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         check_weights(&self.w, d)?;
         let duals: Vec<Duals> = reader.take()?;
         check(duals.len() == self.duals.len(), "examples")?;
-        let mut structure = Structure::default();
-        for (i, (own, fresh)) in duals.iter().zip(&self.duals).enumerate() {
-            structure.fill(self.factored, self.problem.input(i));
-            check(own.variables.len() == fresh.variables.len() && own.factors.len() == fresh.factors.len(), "blocks")?;
-            check(own.multipliers.len() == fresh.multipliers.len(), "multipliers")?;
-            let is_fine = |block: &Block, fresh: &Block, labels: u32| {
-                block.held.first().map(|held| held.0) == fresh.held.first().map(|held| held.0)
+        // Of each block, how many labels there are.
+        let (mut scratch, mut domains) = (Scratch::default(), Vec::new());
+        for (i, own) in duals.iter().enumerate() {
+            let variables = self.factored.variables(self.problem.input(i));
+            let is_set = self.sets().is_some();
+            check(is_set || own.members.is_empty(), "members")?;
+            check(own.members.iter().all(|&member| (member as usize) < variables), "members")?;
+            let mut seen = own.members.clone();
+            seen.sort_unstable();
+            check(seen.windows(2).all(|two| two[0] < two[1]), "members")?;
+            self.fill(i, &own.members, &mut scratch);
+            let Scratch { structure, truth, .. } = &scratch;
+            check(own.variables.len() == truth.len() && own.factors.len() == structure.factors.len(), "blocks")?;
+            check(own.multipliers.len() == structure.count(), "multipliers")?;
+            let is_fine = |block: &Block, truth: u32, labels: u32| {
+                block.held.first().map(|held| held.0) == Some(truth)
                     && block.held.iter().all(|held| held.0 < labels && held.1 >= 0.0 && is_sound(held.1))
             };
-            let mut variables = own.variables.iter().zip(&fresh.variables).zip(&structure.domains);
-            check(variables.all(|((own, fresh), &labels)| is_fine(own, fresh, labels)), "blocks")?;
-            let mut factors = own.factors.iter().zip(&fresh.factors).zip(&structure.factors);
-            check(factors.all(|((own, fresh), factor)| is_fine(own, fresh, factor.labels)), "blocks")?;
+            let mut variables = own.variables.iter().zip(truth).zip(&structure.domains);
+            check(variables.all(|((own, &truth), &labels)| is_fine(own, truth, labels)), "blocks")?;
+            let mut factors = own.factors.iter().zip(&structure.factors).enumerate();
+            check(factors.all(|(f, (own, factor))| is_fine(own, structure.label(f, truth), factor.labels)), "blocks")?;
             let mut numbers = (0..own.factors.len()).flat_map(|f| structure.joints_of(f));
             let is_fine = |(joint, v): (usize, usize)| {
                 own.multipliers[joint].entries.iter().all(|&(label, x)| label < structure.domains[v] && is_sound(x))
             };
             check(numbers.all(is_fine), "multipliers")?;
+            domains.extend(&structure.domains);
+            domains.extend(structure.factors.iter().map(|factor| factor.labels));
         }
         self.duals = duals;
         self.order.read(reader)?;
+        self.corners = reader.take()?;
+        check(self.corners.is_empty() == (self.solver.inner == Inner::Blocks), "corners")?;
+        let is_fine = |corner: &Corner| {
+            let mut labels = corner.labels.iter().zip(&domains);
+            (0.0..=1.1).contains(&corner.weight)
+                && corner.labels.len() == domains.len()
+                && labels.all(|(label, domain)| label < domain)
+        };
+        check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, gap, disagreement, .. } = self.position;
-        check([norm2, cost, gap, disagreement].into_iter().all(is_sound), "the sums")?;
+        let Position { norm2, cost, gap, disagreement, patience, .. } = self.position;
+        check([norm2, cost, gap, disagreement, patience].into_iter().all(is_sound), "the sums")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             self.position.norm2 *= growth * growth;
@@ -268,7 +365,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(())
     }
 
-    fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
+    fn rounds(&mut self, course: &mut Course<'_>, pool: &Pool) -> Result<Status> {
         let mut last = course.begin(self);
         let mut scratch = Scratch::default();
         loop {
@@ -283,19 +380,53 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 support += block.held.iter().skip(1).filter(|held| held.1 > 0.0).count();
             }
             (course.so_far.working_set, course.so_far.support) = (held, support);
-            let Position { norm2, cost, gap, disagreement, .. } = self.position;
-            course.estimate(cost - 0.5 * norm2);
+            let Position { norm2, cost, gap, disagreement, patience, .. } = self.position;
+            let estimate = cost - 0.5 * norm2;
             // Mass that one block has elsewhere than another costs about a label's cost, 1 as a rule.
-            let is_quiet = gap + disagreement <= course.target();
+            let is_quiet = gap + disagreement <= patience * course.target_at(estimate);
             self.position.quiet = if is_quiet { self.position.quiet + 1 } else { 0 };
-            course.so_far.done = self.position.quiet >= self.parts;
-            last = course.end_round(None, self);
+            let (is_over, mut exact) = (self.position.quiet >= self.parts, None);
+            if !self.solver.certify {
+                course.estimate(estimate);
+                course.so_far.done = is_over;
+            } else if is_over {
+                let (primal, dual) = self.certificate(course, pool)?;
+                course.offer(&self.w, primal);
+                course.bound(dual);
+                exact = Some(primal);
+                (self.position.patience, self.position.quiet) = (0.5 * patience, 0);
+                course.so_far.stalled = patience < ROUNDING;
+            }
+            last = course.end_round(exact, self);
         }
+    }
+
+    /// What P is at most at w, and at least anywhere; on loops with the relaxation's loss. The former by decoding where a
+    /// proof is asked for, since messages bound the loss closely only when they have settled; and of sets, some labels of
+    /// which have no messages.
+    fn certificate(&self, course: &mut Course<'_>, pool: &Pool) -> Result<(f64, f64)> {
+        let is_set = self.sets().is_some();
+        course.in_oracle(|| {
+            let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
+            let decodes = is_set || self.solver.certify;
+            let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
+            Ok((decoded.map_or(by_messages, |decoded| decoded.min(by_messages)), self.dual_bound(pool)))
+        })
+    }
+
+    /// The share of the mass on which factors and variables disagree.
+    fn disagreement(&self) -> f64 {
+        let joints = |i: usize| self.duals[i].multipliers.len() as f64 * 2.0 * cap(self.problem, i);
+        let all: f64 = (0..self.problem.len()).map(joints).sum();
+        if all > 0.0 { self.position.disagreement / all } else { 0.0 }
     }
 
     /// Visits every example.
     fn pass(&mut self, scratch: &mut Scratch<'a>) {
         (self.position.gap, self.position.disagreement) = (0.0, 0.0);
+        if self.solver.inner == Inner::AwaySteps {
+            return self.away_pass(scratch);
+        }
         self.order.begin_pass();
         while let &[i] = self.order.next(1) {
             self.visit(i as usize, scratch);
@@ -336,6 +467,7 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
         out.put(&self.w)?;
         out.put(&self.duals)?;
         out.put(&self.order)?;
+        out.put(&self.corners)?;
         out.put(&self.position)
     }
 

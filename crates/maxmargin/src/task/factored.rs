@@ -64,4 +64,20 @@ pub trait Factored<T: Task>: Sync {
 
     /// What a wrong label costs a variable whose label should be `truth`.
     fn cost(&self, truth: u32) -> f64;
+
+    /// Where outputs are sets.
+    fn sets(&self) -> Option<&dyn Sets> {
+        None
+    }
+}
+
+/// What there is to know where an output is a set: each variable is a label that is in (1) or out (0), only labels that are in
+/// have features, which are the same for each and in the slot of its number, and a factor is of two labels and has features
+/// where both are in.
+pub trait Sets: Sync {
+    /// The number of the factor of two labels, the smaller one first.
+    fn factor_of(&self, a: u32, b: u32) -> Option<usize>;
+
+    /// The block of the factors, whose slots are their numbers.
+    fn factor_block(&self) -> Block;
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::inference::map::Found;
 use crate::sparse::SparseView;
-use crate::task::{Counted, Factored, LossTerm, Part, Slots, Task};
+use crate::task::{Counted, Factored, LossTerm, Part, Sets, Slots, Task};
 use crate::weights::Weights;
 use counts::Counts;
 use search::Search;
@@ -327,5 +327,19 @@ impl Factored<Self> for Multilabel {
 
     fn cost(&self, _truth: u32) -> f64 {
         1.0
+    }
+
+    fn sets(&self) -> Option<&dyn Sets> {
+        Some(self)
+    }
+}
+
+impl Sets for Multilabel {
+    fn factor_of(&self, a: u32, b: u32) -> Option<usize> {
+        self.pairs.number(a, b)
+    }
+
+    fn factor_block(&self) -> Block {
+        self.blocks[1]
     }
 }

@@ -65,6 +65,20 @@ impl Block {
         }
     }
 
+    /// Moves this share of the mass to a label, from all in proportion; a negative share away from it.
+    pub(super) fn move_towards(&mut self, label: u32, share: f64, cap: f64) {
+        self.held.iter_mut().for_each(|held| held.1 *= 1.0 - share);
+        match self.place(label) {
+            Some(place) => self.held[place].1 += share * cap,
+            None => self.held.push((label, share * cap)),
+        }
+        for held in &mut self.held {
+            held.1 = if held.1 <= NOTHING * cap { 0.0 } else { held.1 };
+        }
+        let mut is_first = true;
+        self.held.retain(|held| std::mem::take(&mut is_first) || held.1 > 0.0);
+    }
+
     /// Lets labels go that have no mass and score far less than the best; not the truth, which is the first.
     pub(super) fn forget(&mut self, scores: &[f64]) {
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);

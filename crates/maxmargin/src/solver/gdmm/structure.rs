@@ -1,7 +1,7 @@
 //! The factor graph of one example, as one visit needs it.
 
 use crate::sparse::SparseView;
-use crate::task::{Factored, Part, Task};
+use crate::task::{Factored, Part, Sets, Task};
 
 /// Where a factor and a variable meet.
 #[derive(Debug, Clone, Copy)]
@@ -37,30 +37,67 @@ pub(super) struct Structure<'a> {
 }
 
 impl<'a> Structure<'a> {
+    /// All variables and factors of an example.
     pub(super) fn fill<T: Task>(&mut self, factored: &dyn Factored<T>, x: T::Input<'a>) {
-        let variables = factored.variables(x);
+        self.begin((0..factored.variables(x)).map(|v| factored.domain(x, v)));
+        let mut scope = std::mem::take(&mut self.scope);
+        for f in 0..factored.factors(x) {
+            let part = part(factored, x, f, &mut scope);
+            self.push(part, &scope);
+        }
+        self.scope = scope;
+        self.link();
+    }
+
+    /// Only these variables, and the factors of two of them; a variable has the number of its place among them. One more
+    /// member at the end leaves the factors of the others where they are.
+    pub(super) fn fill_among<T: Task>(
+        &mut self,
+        factored: &dyn Factored<T>,
+        sets: &dyn Sets,
+        x: T::Input<'a>,
+        members: &[u32],
+    ) {
+        self.begin(members.iter().map(|_| 2));
+        let mut scope = std::mem::take(&mut self.scope);
+        for (b, &second) in members.iter().enumerate() {
+            for (a, &first) in members[..b].iter().enumerate() {
+                if let Some(f) = sets.factor_of(first.min(second), first.max(second)) {
+                    let part = part(factored, x, f, &mut scope);
+                    self.push(part, &[a as u32, b as u32]);
+                }
+            }
+        }
+        self.scope = scope;
+        self.link();
+    }
+
+    fn begin(&mut self, domains: impl Iterator<Item = u32>) {
         self.domains.clear();
-        self.domains.extend((0..variables).map(|v| factored.domain(x, v)));
+        self.domains.extend(domains);
         self.factors.clear();
         self.scopes.clear();
         self.strides.clear();
         self.starts.clear();
-        self.starts.resize(variables + 1, 0);
-        for f in 0..factored.factors(x) {
-            let mut part = None;
-            factored.factor(x, f, &mut self.scope, &mut |own| part = Some(own));
-            let part = part.expect("a factor has a part");
-            let start = self.scopes.len() as u32;
-            let mut labels = 1;
-            for &v in self.scope.iter().rev() {
-                self.strides.push(labels);
-                labels *= self.domains[v as usize];
-            }
-            self.strides[start as usize..].reverse();
-            self.scopes.extend(&self.scope);
-            self.scope.iter().for_each(|&v| self.starts[v as usize + 1] += 1);
-            self.factors.push(Factor { part, start, arity: self.scope.len() as u32, labels });
+        self.starts.resize(self.domains.len() + 1, 0);
+    }
+
+    fn push(&mut self, part: Part<'a>, scope: &[u32]) {
+        let start = self.scopes.len() as u32;
+        let mut labels = 1;
+        for &v in scope.iter().rev() {
+            self.strides.push(labels);
+            labels *= self.domains[v as usize];
         }
+        self.strides[start as usize..].reverse();
+        self.scopes.extend(scope);
+        scope.iter().for_each(|&v| self.starts[v as usize + 1] += 1);
+        self.factors.push(Factor { part, start, arity: scope.len() as u32, labels });
+    }
+
+    /// Lists the factors by variable.
+    fn link(&mut self) {
+        let variables = self.domains.len();
         for v in 0..variables {
             self.starts[v + 1] += self.starts[v];
         }
@@ -91,9 +128,19 @@ impl<'a> Structure<'a> {
     }
 
     /// The joints of factor f: number and variable.
-    pub(super) fn joints_of(&self, f: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(super) fn joints_of(&self, f: usize) -> impl Iterator<Item = (usize, usize)> + Clone + '_ {
         let Factor { start, arity, .. } = self.factors[f];
         (start..start + arity).map(|number| (number as usize, self.scopes[number as usize] as usize))
+    }
+
+    /// Of each joint, by number: its factor.
+    pub(super) fn owners(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.factors).flat_map(|(f, factor)| (0..factor.arity).map(move |_| f))
+    }
+
+    /// What one step of the label of a factor's variable means in the factor's label.
+    pub(super) fn stride(&self, f: usize, position: usize) -> u32 {
+        self.strides[self.factors[f].start as usize + position]
     }
 
     /// What label of the variable at a joint is part of the factor's label.
@@ -113,6 +160,12 @@ impl<'a> Structure<'a> {
     pub(super) fn label(&self, f: usize, labels: &[u32]) -> u32 {
         self.joints_of(f).map(|(joint, v)| self.strides[joint] * labels[v]).sum()
     }
+}
+
+fn part<'a, T: Task>(factored: &dyn Factored<T>, x: T::Input<'a>, f: usize, scope: &mut Vec<u32>) -> Part<'a> {
+    let mut part = None;
+    factored.factor(x, f, scope, &mut |own| part = Some(own));
+    part.expect("a factor has a part")
 }
 
 /// Is it the one feature that is always there?

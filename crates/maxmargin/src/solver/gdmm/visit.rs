@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ordered::Ordered;
-use super::structure::{Structure, is_constant};
+use super::structure::{Factor, Structure, is_constant};
 use super::{Duals, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
@@ -65,14 +65,14 @@ pub(super) struct Few {
 }
 
 impl Few {
-    fn add(&mut self, label: u32, value: f64) {
+    pub(super) fn add(&mut self, label: u32, value: f64) {
         match self.entries.iter_mut().find(|entry| entry.0 == label) {
             Some(entry) => entry.1 += value,
             None => self.entries.push((label, value)),
         }
     }
 
-    fn get(&self, label: u32) -> f64 {
+    pub(super) fn get(&self, label: u32) -> f64 {
         self.entries.iter().find(|entry| entry.0 == label).map_or(0.0, |entry| entry.1)
     }
 
@@ -84,15 +84,16 @@ impl Few {
 /// What a visit needs, kept from one to the next.
 #[derive(Debug, Default)]
 pub(super) struct Scratch<'a> {
-    structure: Structure<'a>,
+    pub(super) structure: Structure<'a>,
     parts: Vec<Part<'a>>,
-    truth: Vec<u32>,
+    /// By variable of the structure.
+    pub(super) truth: Vec<u32>,
     /// Messages to a variable.
     message: Few,
     /// Messages to each variable of a factor.
     messages: Vec<Few>,
     /// Scores of a range of labels.
-    range: Vec<f64>,
+    pub(super) range: Vec<f64>,
     scores: Vec<f64>,
     before: Vec<(u32, f64)>,
 }
@@ -105,7 +106,7 @@ fn score(w: &Weights, part: &Part<'_>, label: u32, labels: u32) -> f64 {
 }
 
 /// The scores of the labels `start..start + range.len()`, added.
-fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mut [f64]) {
+pub(super) fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mut [f64]) {
     if let Slots::AllOn(_) = part.slots {
         if let Some(last) = range.get_mut((labels as usize - 1).wrapping_sub(start)) {
             *last += score(w, part, labels - 1, labels);
@@ -120,7 +121,7 @@ fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mu
 }
 
 /// `M_jf b_f - b_j` of a joint, added.
-fn add_difference(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
+pub(super) fn add_difference(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
     let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
     for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
         sum.add(structure.own(joint, label), mass);
@@ -169,16 +170,33 @@ fn table_of(w: &Weights, structure: &Structure<'_>, f: usize, messages: &[Few], 
 }
 
 impl<'a, T: Task> Run<'_, 'a, T> {
+    /// The graph of example i, and the truth. `members`: of a set.
+    pub(super) fn fill(&self, i: usize, members: &[u32], scratch: &mut Scratch<'a>) {
+        let Scratch { structure, truth, .. } = scratch;
+        let x = self.problem.input(i);
+        self.factored.labels(x, self.problem.truth(i), truth);
+        match self.sets() {
+            None => structure.fill(self.factored, x),
+            Some(sets) => {
+                structure.fill_among(self.factored, sets, x, members);
+                *truth = members.iter().map(|&label| truth[label as usize]).collect();
+            }
+        }
+    }
+
     pub(super) fn visit(&mut self, i: usize, scratch: &mut Scratch<'a>) {
         let (x, cap) = (self.problem.input(i), cap(self.problem, i));
-        scratch.structure.fill(self.factored, x);
-        self.factored.labels(x, self.problem.truth(i), &mut scratch.truth);
         let start = Random::new(i as u64).below(usize::from(u16::MAX));
         let mut duals = std::mem::take(&mut self.duals[i]);
+        self.fill(i, &duals.members, scratch);
+        if let Some(sets) = self.sets() {
+            self.renew_members(sets, (i, start, cap), &mut duals, scratch);
+            self.fill(i, &duals.members, scratch);
+        }
         for v in 0..scratch.structure.domains.len() {
             scratch.parts.clear();
-            let parts = &mut scratch.parts;
-            self.factored.unary(x, v, &mut |part| parts.push(part));
+            let (parts, variable) = (&mut scratch.parts, duals.members.get(v).map_or(v, |&member| member as usize));
+            self.factored.unary(x, variable, &mut |part| parts.push(part));
             self.visit_variable(v, start + v, cap, &mut duals, scratch);
         }
         for f in 0..scratch.structure.factors.len() {
@@ -256,7 +274,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// The labels that a variable looks at in this pass: where they start, and how many. In as many passes as there are parts
     /// it looks at all of them, beginning anywhere.
-    fn part(&self, labels: usize, anywhere: usize) -> (usize, usize) {
+    pub(super) fn part(&self, labels: usize, anywhere: usize) -> (usize, usize) {
         let parts = self.solver.parts_of(labels);
         let part = (anywhere + self.position.passes) % parts;
         let (start, end) = (labels * part / parts, labels * (part + 1) / parts);
@@ -316,7 +334,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         block.forget(scores);
     }
 
-    fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+    pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
         let Scratch { structure, message: difference, .. } = scratch;
         for f in 0..structure.factors.len() {
             for (joint, v) in structure.joints_of(f) {
@@ -333,38 +351,49 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
     }
 
+    /// Leaves the scores of all labels of a variable in `range`, with its cost and its messages. The structure is filled.
+    pub(super) fn score_variable(&self, i: usize, v: usize, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, parts, truth, message, range, .. } = scratch;
+        let (x, labels) = (self.problem.input(i), structure.domains[v]);
+        to_variable(&self.duals[i], structure, v, message);
+        range.clear();
+        range.resize(labels as usize, self.factored.cost(truth[v]) * self.problem.formulation().loss_scale);
+        range[truth[v] as usize] = 0.0;
+        parts.clear();
+        self.factored.unary(x, v, &mut |part| parts.push(part));
+        for part in &*parts {
+            add_range(&self.w, part, labels, 0, range);
+        }
+        message.entries.iter().for_each(|&(label, value)| range[label as usize] += self.solver.rho * value);
+    }
+
+    /// The same of a factor.
+    pub(super) fn score_factor(&self, i: usize, f: usize, scratch: &mut Scratch<'a>) {
+        let Scratch { structure, messages, range, .. } = scratch;
+        to_factor(&self.duals[i], structure, f, messages);
+        table_of(&self.w, structure, f, messages, self.solver.rho, range);
+    }
+
     /// `U_i` times what the messages bound the example's loss by.
     pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
-        let (x, problem, rho) = (self.problem.input(i), self.problem, self.solver.rho);
-        let Scratch { structure, parts, truth, message, messages, range, .. } = scratch;
-        structure.fill(self.factored, x);
-        self.factored.labels(x, problem.truth(i), truth);
-        let duals = &self.duals[i];
+        let (x, problem) = (self.problem.input(i), self.problem);
+        self.fill(i, &self.duals[i].members, scratch);
         let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
         let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for v in 0..structure.domains.len() {
-            let labels = structure.domains[v];
-            to_variable(duals, structure, v, message);
-            range.clear();
-            range.resize(labels as usize, self.factored.cost(truth[v]) * problem.formulation().loss_scale);
-            range[truth[v] as usize] = 0.0;
-            parts.clear();
-            self.factored.unary(x, v, &mut |part| parts.push(part));
-            for part in &*parts {
-                add_range(&self.w, part, labels, 0, range);
-            }
-            message.entries.iter().for_each(|&(label, value)| range[label as usize] += rho * value);
-            sum += most(range);
+        for v in 0..scratch.structure.domains.len() {
+            self.score_variable(i, v, scratch);
+            sum += most(&scratch.range);
         }
-        for (f, factor) in structure.factors.iter().enumerate() {
-            to_factor(duals, structure, f, messages);
-            let messages = &messages[..factor.arity as usize];
-            let place = factor.part.block;
-            sum += if let Some(ordered) = self.orders.of(place) {
-                best_pair(ordered, table(&self.w, place), rho, messages, |_| false).expect("a table has labels").1
+        for f in 0..scratch.structure.factors.len() {
+            let Factor { part, arity, .. } = scratch.structure.factors[f];
+            sum += if let Some(ordered) = self.orders.of(part.block) {
+                let Scratch { structure, messages, .. } = &mut *scratch;
+                to_factor(&self.duals[i], structure, f, messages);
+                let (table, messages) = (table(&self.w, part.block), &messages[..arity as usize]);
+                best_pair(ordered, table, self.solver.rho, messages, |_| false).expect("a table has labels").1
             } else {
-                table_of(&self.w, structure, f, messages, rho, range);
-                most(range)
+                self.score_factor(i, f, scratch);
+                most(&scratch.range)
             };
         }
         Ok(cap(problem, i) * sum)
@@ -377,7 +406,7 @@ fn is_better(best: Option<(u32, f64)>, score: f64) -> bool {
 }
 
 /// `w -= change * phi` in a slot.
-fn subtract(w: &mut Weights, norm2: &mut f64, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
+pub(super) fn subtract(w: &mut Weights, norm2: &mut f64, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
     let w = w.as_mut_slice();
     for (j, x) in phi.iter() {
         let w = &mut w[block.at(j, slot)];

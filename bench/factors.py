@@ -1,0 +1,236 @@
+"""Training factor by factor, as in YHZ16: chains of many labels against BCFW, and the curves of the paper's figures."""
+
+import json
+import math
+from dataclasses import dataclass
+
+from build import peers_python
+from graphs import BIBTEX
+from inputs import EWT_XPOS, QUICK_DIVISOR, blocks, tokens
+from measure import CORES, PROGRAM, ROOT, relative
+from measure import run as run_command
+
+SLOVAK = "tag/slovak_morph"
+
+# Sentences are generated with ten tokens on average, and some more to look at while training.
+HELD_OUT = 100
+SUBLINEAR, BRUTE, BCFW = "gdmm", "gdmm, all labels", "bcfw"
+SOLVERS = {
+    SUBLINEAR: ["--solver", "gdmm"],
+    BRUTE: ["--solver", "gdmm", "--fmo-parts", 1],
+    BCFW: ["--solver", "bcfw"],
+}
+NEAR_BEST = 0.99
+
+
+@dataclass
+class Chains:
+    """Sentences to learn from and to look at, what they cost, and how long a solver may take."""
+
+    name: str
+    data: object
+    heldout: object
+    goals: dict
+    seconds: int = 120
+    options: tuple = ()
+
+
+@dataclass
+class Look:
+    """A look at the held-out data while training: training seconds until then, and the accuracy, in %."""
+
+    seconds: float
+    passes: float
+    accuracy: float
+
+
+def generated(bench, tags, sentences, words=50_000):
+    """Generated sentences to learn from, and others of the same hidden model."""
+    divisor = QUICK_DIVISOR if bench.inputs.quick else 1
+    sentences //= divisor
+    whole = bench.inputs.folder / f"chains.{tags}.{sentences}"
+    sizes = ["--examples", sentences + HELD_OUT, "--tags", tags, "--words", words, "--seed", 1]
+    bench.command(PROGRAM, "generate", "tag", *sizes, "-o", whole)
+    every = blocks(whole)
+    write = lambda part: lambda out: out.write("".join(f"{sentence}\n\n" for sentence in part).encode())
+    return bench.inputs.make(f"{whole.name}.train", write(every[:-HELD_OUT])), bench.inputs.make(f"{whole.name}.held", write(every[-HELD_OUT:]))
+
+
+def first_blocks(bench, name, count):
+    """The first sentences of a file."""
+    path = bench.inputs.plain(name)
+    text = "".join(f"{sentence}\n\n" for sentence in blocks(path)[:count])
+    return bench.inputs.make(f"{path.name}.sentences{count}", lambda out: out.write(text.encode()))
+
+
+def watched(bench, chains, options):
+    """A run with a look at the held-out data after every pass."""
+    log = bench.inputs.folder / "looks.jsonl"
+    settings = [*chains.options, *options, "--max-seconds", chains.seconds, "--heldout", chains.heldout, "--log", log]
+    bench.train("tag", chains.data, *settings, threads=CORES, seconds=20 * chains.seconds)
+    per_sentence = 100 * len(blocks(chains.heldout)) / tokens(chains.heldout)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return [
+        Look(line["seconds"] - line["seconds_heldout"], line["passes"], 100 - per_sentence * line["heldout"])
+        for line in lines if line["heldout"] is not None
+    ]
+
+
+def reach(looks, accuracy):
+    return next((look for look in looks if look.accuracy >= accuracy), Look(math.inf, math.inf, math.nan))
+
+
+def compare(bench, chains):
+    """Seconds to 99 % of the best accuracy that any solver finds, and their ratios."""
+    found = {name: watched(bench, chains, options) for name, options in SOLVERS.items()}
+    best = max(look.accuracy for looks in found.values() for look in looks)
+    first = {name: reach(looks, NEAR_BEST * best) for name, looks in found.items()}
+    for name, goal in chains.goals.items():
+        ratio = first[name].seconds / first[SUBLINEAR].seconds
+        what = f"{chains.name}: seconds of {name} to {100 * NEAR_BEST:.0f} % of the best accuracy ({best:.2f} %) over gdmm's"
+        if math.isinf(ratio):
+            ratio, what = chains.seconds / first[SUBLINEAR].seconds, f"{what} (never reached; its {chains.seconds} s count)"
+        if goal is None:
+            bench.outcome.state(what, f"{ratio:.1f}")
+        else:
+            bench.outcome.at_least(what, ratio, goal)
+    return [
+        [chains.name, name, f"{look.seconds:.2f}", f"{look.passes:g}", f"{look.accuracy:.2f}", f"{max(l.accuracy for l in found[name]):.2f}", f"{found[name][-1].seconds:.1f}"]
+        for name, look in first.items()
+    ]
+
+
+HEADER = ["chains", "solver", "s to 99 % of the best", "passes", "accuracy there %", "best accuracy %", "s in all"]
+
+
+def factor_chains(bench):
+    """chains of 49, 500 and 3,000 labels: gdmm against bcfw, and against itself with oracles that look at all labels"""
+    problems = [
+        Chains("treebank, 49 tags", bench.inputs.plain(f"{EWT_XPOS}.train"), bench.inputs.plain(f"{EWT_XPOS}.dev"), {BCFW: 1 / 1.5, BRUTE: None}, 60),
+        Chains("generated, 500 tags", *generated(bench, 500, 3000), {BCFW: 3, BRUTE: None}),
+        Chains("generated, 3,000 tags", *generated(bench, 3000, 3000), {BCFW: 10, BRUTE: 8}, 300),
+    ]
+    bench.outcome.table(f"{CORES} threads, training without the looks", HEADER, [row for chains in problems for row in compare(bench, chains)])
+
+
+def factor_slovak(bench):
+    """the Slovak treebank with 1,922 tags: the same, and memory"""
+    data, dev = bench.inputs.plain(f"{SLOVAK}.train"), first_blocks(bench, f"{SLOVAK}.dev", 200)
+    chains = Chains("Slovak, 1,922 tags", data, dev, {BCFW: 10}, 600)
+    table = compare(bench, chains)
+    bench.outcome.table(f"{CORES} threads, training without the looks", HEADER, table)
+
+
+def factor_pass(bench):
+    """the cost of a pass as the number of labels doubles from 500 to 4,000"""
+    table, before = [], None
+    for tags in (500, 1000, 2000, 4000):
+        data, _ = generated(bench, tags, 2000)
+        log = bench.inputs.folder / "passes.jsonl"
+        run = bench.train("tag", data, "--solver", "gdmm", "--max-passes", 12, "--log", log)
+        seconds = [json.loads(line)["seconds"] for line in log.read_text().splitlines()]
+        each = (seconds[-1] - seconds[0]) / (len(seconds) - 1)
+        if before is not None:
+            bench.outcome.at_most(f"{tags} labels: seconds a pass over those with half as many", each / before, 1.4)
+        table.append([tags, f"{each:.3f}", f"{run['peak_rss_mb']:.0f}"])
+        before = each
+    bench.outcome.table("2,000 sentences, 12 passes, 1 thread, without the first", ["labels", "s a pass", "memory MB"], table)
+
+
+def factor_memory(bench):
+    """memory: 3,000 labels, 10,000 sentences, 50,000 words, and the Slovak treebank with the built-in features"""
+    data, _ = generated(bench, 3000, 10_000)
+    slovak = bench.inputs.plain(f"{SLOVAK}.train")
+    for name, path in (("3,000 labels, 10,000 sentences", data), ("Slovak, whole", slovak)):
+        run = bench.train("tag", path, "--solver", "gdmm", "--max-passes", 10, threads=CORES, seconds=1800)
+        bench.outcome.at_most(f"{name}: memory of 10 passes and the model", run["peak_rss_mb"], 4000, " MB", digits=0)
+        bench.outcome.state(f"{name}: weights; training", f"{run['dimension']:,}; {run.seconds:.1f} s")
+
+
+def factor_certify(bench):
+    """gdmm with --certify against the optimum of bcfw, on trees"""
+    data = first_blocks(bench, f"{EWT_XPOS}.train", 1000)
+    table, gap = [], 0.01
+    settings = ["--relative-gap", gap]
+    exact = bench.train("tag", data, "--solver", "bcfw", "--relative-gap", gap / 10, threads=CORES)
+    run = bench.train("tag", data, "--solver", "gdmm", "--certify", *settings, threads=CORES)
+    bench.outcome.check("status and certificate", "converged, exact", f"{run['status']}, {run['certificate']}", run.converged)
+    bench.outcome.at_most("objective above bcfw's bound", 100 * (run["primal"] / exact["dual"] - 1), 100 * gap, " %", digits=3)
+    bench.outcome.check("its bound", f"<= {exact['primal']:.3f}", f"{run['dual']:.3f}", run["dual"] <= exact["primal"])
+    for name, one in (("bcfw", exact), ("gdmm", run)):
+        table.append([name, f"{one['primal']:.3f}", f"{one['dual']:.3f}", f"{one['passes']:g}", f"{one.seconds:.1f}"])
+    bench.outcome.table("1,000 sentences of the treebank", ["solver", "primal", "dual", "passes", "s"], table)
+
+
+# YHZ16 figures 2 and 3: after so many passes.
+PASSES = (1, 2, 4, 8, 16, 32, 64)
+CURVES = {
+    "bcfw": ["--solver", "bcfw"],
+    "subgradient": ["--solver", "subgradient"],
+    "soft-bcfw, rho 1": ["--solver", "soft-bcfw", "--rho", 1, "--fmo-parts", 1, "--certify"],
+    "soft-bcfw, rho 10": ["--solver", "soft-bcfw", "--rho", 10, "--fmo-parts", 1, "--certify"],
+    "gdmm": ["--solver", "gdmm", "--fmo-parts", 1, "--certify"],
+    "gdmm, sublinear oracles": ["--solver", "gdmm", "--certify"],
+}
+# No solver stops before its passes are over; none is waited for longer.
+TO_THE_END = ["--epsilon", 1e-9]
+CURVE_SECONDS = 60
+
+
+@dataclass
+class Point:
+    """After some passes: seconds of training, primal, error on the test data in %."""
+
+    passes: float
+    seconds: float
+    primal: float
+    error: float
+
+
+def curve(bench, task, data, test, options, error):
+    """Runs of more and more passes: with one seed, each begins as the one before."""
+    points = []
+    for passes in PASSES:
+        run = bench.train(task, data, *options, *TO_THE_END, "--max-passes", passes, threads=CORES, seconds=20 * CURVE_SECONDS)
+        points.append(Point(run["passes"], run.seconds, run["primal"], error(bench.evaluate(run.model, test))))
+        if run.seconds > CURVE_SECONDS:
+            break
+    return points
+
+
+def panels(curves):
+    """Objective and error, each over passes and over seconds."""
+    axes = [("passes", "primal"), ("seconds", "primal"), ("passes", "error"), ("seconds", "error")]
+    return [
+        {
+            "x": x,
+            "y": "primal objective" if y == "primal" else "test error, %",
+            "scale": "log" if y == "primal" else "linear",
+            "curves": {name: [[getattr(point, x), getattr(point, y)] for point in points] for name, points in curves.items()},
+        }
+        for x, y in axes
+    ]
+
+
+def factor_curves(bench):
+    """the curves of YHZ16, figures 2 and 3: objective and test error against passes and seconds, six solvers, three data sets"""
+    tokens_wrong = lambda scores: 100 * (1 - scores["token_accuracy"])
+    missed = lambda scores: 100 * (1 - scores["micro_f1"])
+    problems = {
+        "treebank, 49 tags": ("tag", first_blocks(bench, f"{EWT_XPOS}.train", 3808), bench.inputs.plain(f"{EWT_XPOS}.test"), [], tokens_wrong),
+        "generated, 500 tags": ("tag", *generated(bench, 500, 1000), [], tokens_wrong),
+        "bibtex, all pairs": ("multilabel", bench.inputs.plain(f"{BIBTEX}.train"), bench.inputs.plain(f"{BIBTEX}.test"), ["--pairs", "all"], missed),
+    }
+    rows, table = [], []
+    for name, (task, data, test, shape, error) in problems.items():
+        curves = {solver: curve(bench, task, data, test, [*shape, *options], error) for solver, options in CURVES.items()}
+        rows.append({"name": name, "panels": panels(curves)})
+        table += [
+            [name, solver, f"{point.passes:g}", f"{point.seconds:.2f}", f"{point.primal:.4g}", f"{point.error:.2f}"]
+            for solver, points in curves.items() for point in points
+        ]
+    path = bench.inputs.folder / "yhz16.svg"
+    figure = json.dumps({"title": "objective and test error by passes and by seconds of training", "rows": rows})
+    run_command([peers_python(), ROOT / "bench" / "draw_curves.py", path], text=figure)
+    bench.outcome.state("figure", f"{relative(path)}: label sets have 1 - micro-F1 as error")
+    bench.outcome.table(f"{CORES} threads", ["data", "solver", "passes", "s", "primal", "test error %"], table)
