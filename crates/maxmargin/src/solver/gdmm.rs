@@ -198,8 +198,9 @@ impl Solver for Gdmm {
 /// The dual variables of an example.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Duals {
-    /// Of a set: the labels that are variables here.
+    /// Of a set: the labels that are variables here, and the pairs of these that have a factor here.
     members: Vec<u32>,
+    links: Vec<(u32, u32)>,
     variables: Vec<Block>,
     factors: Vec<Block>,
     /// By joint of a factor and a variable: the multipliers that are not zero.
@@ -267,21 +268,25 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
         for i in 0..problem.len() {
             let (x, cap) = (problem.input(i), cap(problem, i));
-            let mut members = Vec::new();
-            if run.sets().is_some() {
+            let mut duals = Duals::default();
+            if let Some(sets) = run.sets() {
                 factored.labels(x, problem.truth(i), &mut labels);
-                members.extend((0..).zip(&labels).filter(|(_, label)| **label == 1).map(|(variable, _)| variable));
+                duals.members = (0..).zip(&labels).filter(|(_, label)| **label == 1).map(|(label, _)| label).collect();
+                // All pairs of the truth.
+                let mut links = Vec::new();
+                duals.each_unlinked(sets, |_, (a, b)| links.push((a as u32, b as u32)));
+                duals.links = links;
                 run.parts = run.parts.max(solver.parts_of(factored.variables(x)));
             }
-            run.fill(i, &members, &mut scratch);
+            run.fill(i, &duals, &mut scratch);
             let Scratch { structure, truth, .. } = &scratch;
             let domains = structure.domains.iter();
             run.parts = domains.map(|&labels| solver.parts_of(labels as usize)).fold(run.parts, usize::max);
             run.duals.push(Duals {
-                members,
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),
                 multipliers: vec![Few::default(); structure.count()],
+                ..duals
             });
             if solver.oracle == Oracle::Sublinear && solver.inner == Inner::Blocks {
                 run.orders.add(structure, &run.w);
@@ -315,7 +320,16 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             let mut seen = own.members.clone();
             seen.sort_unstable();
             check(seen.windows(2).all(|two| two[0] < two[1]), "members")?;
-            self.fill(i, &own.members, &mut scratch);
+            let mut links = own.links.clone();
+            links.sort_unstable();
+            check(links.windows(2).all(|two| two[0] < two[1]), "links")?;
+            let is_link = |&(a, b): &(u32, u32)| {
+                let label = |place: u32| own.members.get(place as usize).copied();
+                let factor = |(a, b): (u32, u32)| self.sets()?.factor_of(a.min(b), a.max(b));
+                a < b && label(a).zip(label(b)).and_then(factor).is_some()
+            };
+            check(links.iter().all(is_link), "links")?;
+            self.fill(i, own, &mut scratch);
             let Scratch { structure, truth, .. } = &scratch;
             check(own.variables.len() == truth.len() && own.factors.len() == structure.factors.len(), "blocks")?;
             check(own.multipliers.len() == structure.count(), "multipliers")?;

@@ -52,7 +52,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     /// labels cost.
     fn agree(&self, i: usize, scratch: &mut Scratch<'a>, matching: &mut Matching, changes: &mut Vec<Change>) -> f64 {
         let (duals, cap) = (&self.duals[i], cap(self.problem, i));
-        self.fill(i, &duals.members, scratch);
+        self.fill(i, duals, scratch);
         let Scratch { structure, truth, .. } = scratch;
         for (f, factor) in structure.factors.iter().enumerate() {
             matching.scale_down(duals, f, |joint, label| structure.own(joint, label), structure.joints_of(f));
@@ -67,6 +67,16 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                     changes.extend(factor.part.phi.iter().map(|(j, x)| (place(j), -change * f64::from(x))));
                 }
             }
+        }
+        if let Some(sets) = self.sets() {
+            let block = sets.factor_block();
+            // Two members without a factor of their own are in together as little as they can be.
+            duals.each_unlinked(sets, |f, (a, b)| {
+                let overlap = duals.mass_in(a) + duals.mass_in(b) - cap;
+                if overlap > NOTHING * cap {
+                    changes.push((block.at(0, f as u32), -overlap));
+                }
+            });
         }
         let scale = self.problem.formulation().loss_scale;
         let wrong = |(block, &truth): (&Block, &u32)| {

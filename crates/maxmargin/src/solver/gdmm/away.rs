@@ -50,7 +50,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.position.disagreement = 0.0;
         for i in 0..self.problem.len() {
             let mut duals = std::mem::take(&mut self.duals[i]);
-            self.fill(i, &duals.members, scratch);
+            self.fill(i, &duals, scratch);
             self.update_multipliers(cap(self.problem, i), &mut duals, scratch);
             self.duals[i] = duals;
         }
@@ -62,7 +62,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (mut best_score, mut scores) = (0.0, vec![0.0; self.corners.len()]);
         for i in 0..self.problem.len() {
             let (duals, cap) = (&self.duals[i], cap(self.problem, i));
-            self.fill(i, &duals.members, scratch);
+            self.fill(i, duals, scratch);
             let (variables, factors) = (duals.variables.len(), duals.factors.len());
             for block in 0..variables + factors {
                 if block < variables {
@@ -118,7 +118,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (mut difference, mut labels) = (Few::default(), labels.iter().copied());
         for i in 0..self.problem.len() {
             let (x, duals, cap) = (self.problem.input(i), &self.duals[i], cap(self.problem, i));
-            self.fill(i, &duals.members, scratch);
+            self.fill(i, duals, scratch);
             let Scratch { structure, truth, .. } = &*scratch;
             let variables: Vec<u32> = labels.by_ref().take(duals.variables.len()).collect();
             for (v, (&label, &truth)) in variables.iter().zip(truth).enumerate() {

@@ -1,10 +1,10 @@
-//! Outputs that are sets: which labels are looked at.
+//! Outputs that are sets: which labels are looked at, and which pairs of them.
 //!
 //! A label that is neither in the truth nor has mass needs no block, and none of its factors does: with no mass on pairs
 //! that are in together a factor agrees with whatever its other label has, at no cost. So an example has few *members*, the
-//! labels of the truth and those that came in, and the factors among these. A visit begins with the search for
-//! newcomers: labels whose score and whose factors with members that have mass outweigh staying out; and two labels
-//! that do so together.
+//! labels of the truth and those that came in. Two of them are *linked*, and have a block for their factor, once it scores or
+//! their masses together are more than one set can hold. A visit begins with the search for newcomers: labels
+//! whose score and whose factors with members that have mass outweigh staying out; and two labels that do so together.
 
 use super::block::Block;
 use super::visit::{Few, Scratch, add_range};
@@ -16,6 +16,9 @@ const NEWCOMERS: usize = 16;
 
 /// Pairs are looked for at so many labels, those that are nearest to coming in.
 const ROWS: usize = 4;
+
+/// Two members whose factor scores badly are no longer linked where both together have less than this share of U.
+const LOOSE: f64 = 0.9;
 
 /// A member without mass that loses so much by coming in leaves.
 const FAR: f64 = 0.2;
@@ -80,29 +83,82 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
         self.position.gap += cap * best.0;
         newcomers.extend(best.1.into_iter().flatten());
-        if stays.contains(&false) {
-            let is_kept = |f: usize| structure.joints_of(f).all(|(_, v)| stays[v]);
-            retain_with(&mut duals.multipliers, structure.owners().map(|f| is_kept(f as usize)));
-            retain_with(&mut duals.factors, (0..structure.factors.len()).map(is_kept));
-            retain_with(&mut duals.variables, stays.iter().copied());
-            retain_with(&mut duals.members, stays.iter().copied());
+        let is_kept = |f: usize| {
+            let (a, b) = duals.links[f];
+            let (a, b) = (a as usize, b as usize);
+            let is_idle = score(duals.members[a], duals.members[b]) < 0.0
+                && duals.mass_in(a) + duals.mass_in(b) < LOOSE * cap
+                && duals.factors[f].held.iter().all(|held| held.0 != 3 || held.1 == 0.0)
+                && (truth[a], truth[b]) != (1, 1);
+            stays[a] && stays[b] && !is_idle
+        };
+        let keeps: Vec<bool> = (0..duals.links.len()).map(is_kept).collect();
+        duals.let_go(&stays, &keeps);
+        for label in newcomers {
+            duals.members.push(label);
+            duals.variables.push(Block::at(0, cap));
         }
-        newcomers.iter().for_each(|&label| duals.take_in(sets, label, cap));
+        let mut links = Vec::new();
+        duals.each_unlinked(sets, |f, (a, b)| {
+            if factors[f] > 0.0 || duals.mass_in(a) + duals.mass_in(b) > cap {
+                links.push((a, b));
+            }
+        });
+        links.into_iter().for_each(|link| duals.link(link, cap));
     }
 }
 
 impl Duals {
-    /// One more member, which is out.
-    fn take_in(&mut self, sets: &dyn Sets, label: u32, cap: f64) {
-        for (&member, own) in self.members.iter().zip(&self.variables) {
-            if sets.factor_of(member.min(label), member.max(label)).is_some() {
-                // Both labels of the member with the newcomer out.
-                self.factors.push(Block { held: own.held.iter().map(|&(own, mass)| (2 * own, mass)).collect() });
-                self.multipliers.extend([Few::default(), Few::default()]);
+    /// The mass with which a member is in.
+    pub(super) fn mass_in(&self, v: usize) -> f64 {
+        self.variables[v].held.iter().find(|held| held.0 == 1).map_or(0.0, |held| held.1)
+    }
+
+    /// Visits the pairs of members that have a factor, but no block for it: its number, and their places.
+    pub(super) fn each_unlinked(&self, sets: &dyn Sets, mut visit: impl FnMut(usize, (usize, usize))) {
+        let n = self.members.len();
+        let mut is_linked = vec![false; n * n];
+        for &(a, b) in &self.links {
+            is_linked[a as usize * n + b as usize] = true;
+        }
+        for (b, &second) in self.members.iter().enumerate() {
+            for (a, &first) in self.members[..b].iter().enumerate().filter(|(a, _)| !is_linked[a * n + b]) {
+                if let Some(f) = sets.factor_of(first.min(second), first.max(second)) {
+                    visit(f, (a, b));
+                }
             }
         }
-        self.members.push(label);
-        self.variables.push(Block::at(0, cap));
+    }
+
+    /// Keeps some members, and some links of these.
+    fn let_go(&mut self, stays: &[bool], keeps: &[bool]) {
+        if keeps.contains(&false) {
+            retain_with(&mut self.multipliers, keeps.iter().flat_map(|&keeps| [keeps, keeps]));
+            retain_with(&mut self.factors, keeps.iter().copied());
+            retain_with(&mut self.links, keeps.iter().copied());
+        }
+        if stays.contains(&false) {
+            retain_with(&mut self.variables, stays.iter().copied());
+            retain_with(&mut self.members, stays.iter().copied());
+            let places: Vec<u32> = stays.iter().scan(0, |next, &stays| Some(std::mem::replace(next, *next + u32::from(stays)))).collect();
+            for (a, b) in &mut self.links {
+                (*a, *b) = (places[*a as usize], places[*b as usize]);
+            }
+        }
+    }
+
+    /// Gives two members a block for their factor, with no mass where both are in.
+    fn link(&mut self, (a, b): (usize, usize), cap: f64) {
+        let truth = |v: usize| self.variables[v].held[0].0;
+        let truth = 2 * truth(a) + truth(b);
+        let first = self.mass_in(a);
+        let second = self.mass_in(b).min(cap - first);
+        let mut held = vec![(0, cap - first - second), (1, second), (2, first), (3, 0.0)];
+        held.retain(|held| held.0 == truth || held.1 > 0.0);
+        held.sort_by_key(|held| held.0 != truth);
+        self.factors.push(Block { held });
+        self.multipliers.extend([Few::default(), Few::default()]);
+        self.links.push((a as u32, b as u32));
     }
 }
 

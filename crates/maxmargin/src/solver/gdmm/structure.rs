@@ -49,24 +49,21 @@ impl<'a> Structure<'a> {
         self.link();
     }
 
-    /// Only these variables, and the factors of two of them; a variable has the number of its place among them. One more
-    /// member at the end leaves the factors of the others where they are.
+    /// Only these variables, and the factors of these pairs of them; a variable has the number of its place among them.
     pub(super) fn fill_among<T: Task>(
         &mut self,
         factored: &dyn Factored<T>,
         sets: &dyn Sets,
         x: T::Input<'a>,
-        members: &[u32],
+        (members, links): (&[u32], &[(u32, u32)]),
     ) {
         self.begin(members.iter().map(|_| 2));
         let mut scope = std::mem::take(&mut self.scope);
-        for (b, &second) in members.iter().enumerate() {
-            for (a, &first) in members[..b].iter().enumerate() {
-                if let Some(f) = sets.factor_of(first.min(second), first.max(second)) {
-                    let part = part(factored, x, f, &mut scope);
-                    self.push(part, &[a as u32, b as u32]);
-                }
-            }
+        for &(a, b) in links {
+            let (first, second) = (members[a as usize], members[b as usize]);
+            let f = sets.factor_of(first.min(second), first.max(second)).expect("a link is a factor");
+            let part = part(factored, x, f, &mut scope);
+            self.push(part, &[a, b]);
         }
         self.scope = scope;
         self.link();
@@ -131,11 +128,6 @@ impl<'a> Structure<'a> {
     pub(super) fn joints_of(&self, f: usize) -> impl Iterator<Item = (usize, usize)> + Clone + '_ {
         let Factor { start, arity, .. } = self.factors[f];
         (start..start + arity).map(|number| (number as usize, self.scopes[number as usize] as usize))
-    }
-
-    /// Of each joint, by number: its factor.
-    pub(super) fn owners(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.factors).flat_map(|(f, factor)| (0..factor.arity).map(move |_| f))
     }
 
     /// What one step of the label of a factor's variable means in the factor's label.

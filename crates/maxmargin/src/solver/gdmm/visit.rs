@@ -170,16 +170,16 @@ fn table_of(w: &Weights, structure: &Structure<'_>, f: usize, messages: &[Few], 
 }
 
 impl<'a, T: Task> Run<'_, 'a, T> {
-    /// The graph of example i, and the truth. `members`: of a set.
-    pub(super) fn fill(&self, i: usize, members: &[u32], scratch: &mut Scratch<'a>) {
+    /// The graph of example i, and the truth, as its dual variables have it.
+    pub(super) fn fill(&self, i: usize, duals: &Duals, scratch: &mut Scratch<'a>) {
         let Scratch { structure, truth, .. } = scratch;
         let x = self.problem.input(i);
         self.factored.labels(x, self.problem.truth(i), truth);
         match self.sets() {
             None => structure.fill(self.factored, x),
             Some(sets) => {
-                structure.fill_among(self.factored, sets, x, members);
-                *truth = members.iter().map(|&label| truth[label as usize]).collect();
+                structure.fill_among(self.factored, sets, x, (&duals.members, &duals.links));
+                *truth = duals.members.iter().map(|&label| truth[label as usize]).collect();
             }
         }
     }
@@ -188,10 +188,10 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (x, cap) = (self.problem.input(i), cap(self.problem, i));
         let start = Random::new(i as u64).below(usize::from(u16::MAX));
         let mut duals = std::mem::take(&mut self.duals[i]);
-        self.fill(i, &duals.members, scratch);
+        self.fill(i, &duals, scratch);
         if let Some(sets) = self.sets() {
             self.renew_members(sets, (i, start, cap), &mut duals, scratch);
-            self.fill(i, &duals.members, scratch);
+            self.fill(i, &duals, scratch);
         }
         for v in 0..scratch.structure.domains.len() {
             scratch.parts.clear();
@@ -377,7 +377,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     /// `U_i` times what the messages bound the example's loss by.
     pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
         let (x, problem) = (self.problem.input(i), self.problem);
-        self.fill(i, &self.duals[i].members, scratch);
+        self.fill(i, &self.duals[i], scratch);
         let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
         let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for v in 0..scratch.structure.domains.len() {
