@@ -4,6 +4,8 @@ import build
 from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from against_libsvm import kernel_adult, kernel_checkers, kernel_checkers_million, kernel_covertype
+from factors import factor_certify, factor_chains, factor_curves, factor_memory, factor_pass, factor_slovak
+from graphs import factor_grids, factor_multilabel
 from inputs import A9A, COVERTYPE, nonzeros
 from kernels import kernel_low_rank, kernel_ner, kernel_sample_size, kernel_sample_size_all, kernel_speed
 from measure import PROGRAM, best, say
@@ -202,10 +204,18 @@ COMPARISONS = {
     "kernel-low-rank": kernel_low_rank,
     "kernel-speed": kernel_speed,
     "kernel-ner": kernel_ner,
+    "factor-chains": factor_chains,
+    "factor-slovak": factor_slovak,
+    "factor-pass": factor_pass,
+    "factor-memory": factor_memory,
+    "factor-certify": factor_certify,
+    "factor-multilabel": factor_multilabel,
+    "factor-grids": factor_grids,
 }
 # Those that take over ten minutes.
 LONG = {
     "kernel-checkers-million": kernel_checkers_million,
     "kernel-covertype": kernel_covertype,
     "kernel-sample-size-all": kernel_sample_size_all,
+    "factor-curves": factor_curves,
 }

@@ -1,5 +1,7 @@
 """Label sets with all pairs, against one-against-rest, and grids of pixels, against pixels by themselves."""
 
+import json
+
 from build import peers_python
 from measure import CORES, PROGRAM, ROOT
 
@@ -10,6 +12,7 @@ PEER = ROOT / "bench" / "multilabel_peer.py"
 C_TRIED = (0.1, 0.3, 1, 3, 10)
 HELD_OUT_EVERY = 5
 PAIRS = ("none", "all")
+GRID_C = (0.01, 0.1)
 
 
 def split(bench, path):
@@ -46,3 +49,37 @@ def factor_multilabel(bench):
         bench.outcome.at_least(f"{name}: micro-F1 with all pairs against LinearSVC's", found["all"], 100 * theirs["micro_f1"], " %")
     header = ["data", "by", "C for each example", "test micro-F1 %", "training s", "solver"]
     bench.outcome.table(f"C by every fifth line of the training data, {CORES} threads (LinearSVC: 1)", header, table)
+
+
+def without_factors(path, out):
+    for line in path.read_text().splitlines():
+        graph = json.loads(line)
+        graph.pop("factors", None)
+        graph.pop("factor_x", None)
+        out.write((json.dumps(graph) + "\n").encode())
+
+
+def factor_grids(bench):
+    """street scenes and generated grids: accuracy with factors and without, and the share of training images whose labels are proven best"""
+    inputs, table = bench.inputs, []
+    scenes = [inputs.plain(f"{CAMVID}.{part}") for part in ("train", "test")]
+    whole = inputs.folder / "grids"
+    bench.command(PROGRAM, "generate", "graph", "--examples", 120, "--height", 20, "--width", 20, "--labels", 4, "--seed", 1, "-o", whole)
+    lines = whole.read_text().splitlines(keepends=True)
+    grids = [inputs.make(f"grids.{part}", lambda out, part=lines: out.writelines(line.encode() for line in part)) for part, lines in (("train", lines[:80]), ("test", lines[80:]))]
+    for name, (data, test) in (("street scenes", scenes), ("generated", grids)):
+        accuracy = {}
+        for kind in ("with factors", "without"):
+            if kind == "without":
+                data, test = (inputs.make(f"{path.name}.alone", lambda out, path=path: without_factors(path, out)) for path in (data, test))
+            found = {}
+            for c in GRID_C:
+                run = bench.train("graph", data, "--c-per-example", c, "--max-seconds", 60, threads=CORES)
+                found[c] = bench.evaluate(run.model, test)
+                proven = bench.evaluate(run.model, data)["proven"]
+                table.append([name, kind, c, run["solver"], f"{100 * found[c]['variable_accuracy']:.2f}", f"{100 * proven:.1f}", f"{run.seconds:.1f}"])
+                if kind == "with factors":
+                    bench.outcome.at_least(f"{name}, C {c:g}: training images whose labels are proven best", 100 * proven, 90, " %", digits=1)
+            accuracy[kind] = max(100 * scores["variable_accuracy"] for scores in found.values())
+        bench.outcome.check(f"{name}: accuracy with factors above that without, each with its best C", f"> {accuracy['without']:.2f} %", f"{accuracy['with factors']:.2f} %", accuracy["with factors"] > accuracy["without"])
+    bench.outcome.table(f"{CORES} threads, C is not chosen on data of its own", ["data", "model", "C for each image", "solver", "test accuracy %", "proven, training images %", "training s"], table)

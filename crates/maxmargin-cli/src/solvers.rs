@@ -44,6 +44,7 @@ pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -
                 Choice::OneSlack => SolverName::OneSlack,
                 Choice::SampledLinear => SolverName::SampledLinear,
                 Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,
+                Choice::GdmmForSets | Choice::GdmmForLabels => SolverName::Gdmm,
             };
             (name, Some(choice.why()))
         }

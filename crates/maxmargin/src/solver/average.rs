@@ -59,6 +59,12 @@ impl Average {
         Step { v: v.as_mut_slice(), offset: &mut self.offset, mass: self.mass }
     }
 
+    /// Takes note of a step of one coordinate of v.
+    #[inline]
+    pub(super) fn stepped(&mut self, at: usize, change: f64) {
+        self.offset[at] += self.mass * change;
+    }
+
     /// Counts the point `scale * v` with this weight.
     pub(super) fn count(&mut self, weight: f64, scale: f64) {
         self.mass += weight * scale;

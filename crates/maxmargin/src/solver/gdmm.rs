@@ -28,6 +28,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use super::average::Average;
 use super::course::Saved;
 use super::permutation::Permutation;
 use super::state::{Resumable, Writer, check, check_weights, is_sound};
@@ -115,6 +116,9 @@ impl Gdmm {
 /// Variables and factors of all examples: about 100 bytes each.
 const MOST_BLOCKS: usize = 1 << 25;
 
+/// Weights that are averaged at most: 2 GB of them.
+const MOST_AVERAGED: usize = 1 << 28;
+
 /// Passes after which training ends where the user names no limit.
 const PASSES: f64 = 200.0;
 
@@ -181,15 +185,19 @@ impl Solver for Gdmm {
         if !(self.certify && status == Status::Converged) {
             let (primal, dual) = run.certificate(&mut course, &pool)?;
             course.offer(&run.w, primal);
-            is_bound |= primal - dual <= course.target_at(primal);
+            if let Some(average) = run.average.take() {
+                run.set_weights(average.mean(&run.w));
+                let primal = course.in_oracle(|| run.upper_bound(&pool))?;
+                course.offer(&run.w, primal);
+            }
+            is_bound |= course.so_far.primal - dual <= course.target_at(course.so_far.primal);
             if is_bound {
                 course.begin_bound();
                 course.bound(dual);
             }
         }
-        let train_loss = run.train_loss(&pool)?;
         let mut solution = course.finish(status)?;
-        solution.train_loss = Some(train_loss);
+        solution.train_loss = Some(run.train_loss(&solution.weights, &pool)?);
         solution.report.agreement = Some(Agreement { disagreement: run.disagreement(), is_bound });
         Ok(solution)
     }
@@ -219,13 +227,15 @@ struct Position {
     disagreement: f64,
     /// Passes in a row in which both were small.
     quiet: usize,
+    /// Of examples, in all.
+    visits: f64,
     /// The share of the target that is small: less, where a certificate was not good enough.
     patience: f64,
 }
 
 impl Default for Position {
     fn default() -> Self {
-        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, patience: 1.0 }
+        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, visits: 0.0, patience: 1.0 }
     }
 }
 
@@ -238,6 +248,9 @@ struct Run<'p, 'a, T: Task> {
     factored: &'p dyn Factored<T>,
     w: Weights,
     duals: Vec<Duals>,
+    /// The mean of the points so far, with which less is forgotten than with the last one: visits go as far as they can. None
+    /// of away steps, nor where it would take much memory.
+    average: Option<Average>,
     /// Of away steps: what the masses are a mean of.
     corners: Vec<Corner>,
     order: Permutation,
@@ -259,6 +272,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             factored,
             w,
             duals,
+            average: (solver.inner == Inner::Blocks && problem.dimension() <= MOST_AVERAGED)
+                .then(|| Average::new(problem.dimension())),
             corners: Vec::new(),
             order,
             orders: Orders::default(),
@@ -351,6 +366,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         }
         self.duals = duals;
         self.order.read(reader)?;
+        self.average = reader.take()?;
+        check(self.average.as_ref().is_none_or(|average| average.is_of(d)), "the mean")?;
         self.corners = reader.take()?;
         check(self.corners.is_empty() == (self.solver.inner == Inner::Blocks), "corners")?;
         let is_fine = |corner: &Corner| {
@@ -361,8 +378,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         };
         check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, gap, disagreement, patience, .. } = self.position;
-        check([norm2, cost, gap, disagreement, patience].into_iter().all(is_sound), "the sums")?;
+        let Position { norm2, cost, gap, disagreement, visits, patience, .. } = self.position;
+        check([norm2, cost, gap, disagreement, visits, patience].into_iter().all(is_sound), "the sums")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             self.position.norm2 *= growth * growth;
@@ -374,6 +391,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                     .for_each(|held| held.1 *= growth);
             }
             self.order.begin_pass();
+            self.position.visits = 0.0;
+            if let Some(average) = &mut self.average {
+                average.clear();
+            }
         }
         self.orders.refresh(&self.w);
         Ok(())
@@ -415,17 +436,26 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         }
     }
 
-    /// What P is at most at w, and at least anywhere; on loops with the relaxation's loss. The former by decoding where a
+    /// What P is at most at w; on loops with the relaxation's loss. By decoding where a
     /// proof is asked for, since messages bound the loss closely only when they have settled; and of sets, some labels of
     /// which have no messages.
-    fn certificate(&self, course: &mut Course<'_>, pool: &Pool) -> Result<(f64, f64)> {
+    fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
-        course.in_oracle(|| {
-            let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-            let decodes = is_set || self.solver.certify;
-            let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
-            Ok((decoded.map_or(by_messages, |decoded| decoded.min(by_messages)), self.dual_bound(pool)))
-        })
+        let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
+        let decodes = is_set || self.solver.certify;
+        let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
+        Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
+    }
+
+    /// That, and what P is at least anywhere.
+    fn certificate(&self, course: &mut Course<'_>, pool: &Pool) -> Result<(f64, f64)> {
+        course.in_oracle(|| Ok((self.upper_bound(pool)?, self.dual_bound(pool))))
+    }
+
+    /// Another w for the same dual variables, which no longer follows from them: the run is over.
+    fn set_weights(&mut self, w: Weights) {
+        self.w = w;
+        self.orders.refresh(&self.w);
     }
 
     /// The share of the mass on which factors and variables disagree.
@@ -459,12 +489,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 
     /// The mean loss of some examples.
-    fn train_loss(&self, pool: &Pool) -> Result<f64> {
+    fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
         let (problem, n) = (self.problem, self.problem.len());
         let looked_at = n.min(LOOKED_AT);
         let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
             let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
-            problem.task().argmax(&self.w, problem.input(i), None, &mut scratch, &mut y)?;
+            problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;
             Ok(problem.formulation().loss_scale * problem.task().loss(problem.truth(i), &y))
         });
         Ok(losses.into_iter().sum::<Result<f64>>()? / looked_at as f64)
@@ -481,11 +511,15 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
         out.put(&self.w)?;
         out.put(&self.duals)?;
         out.put(&self.order)?;
+        out.put(&self.average)?;
         out.put(&self.corners)?;
         out.put(&self.position)
     }
 
     fn weights(&self) -> Option<Cow<'_, Weights>> {
-        Some(Cow::Borrowed(&self.w))
+        Some(match &self.average {
+            Some(average) => Cow::Owned(average.mean(&self.w)),
+            None => Cow::Borrowed(&self.w),
+        })
     }
 }

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::visit::{Few, Scratch, add_difference, subtract};
+use super::visit::{Few, Scratch, add_difference};
 use super::{Run, cap};
 use crate::task::{Part, Task};
 use crate::weights::Weights;
@@ -114,7 +114,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// w at a corner, and how the objective bends on the way there.
     fn towards(&self, labels: &[u32], scratch: &mut Scratch<'a>) -> (Weights, f64) {
-        let (mut w, mut norm2, mut ties) = (self.problem.zero(), 0.0, 0.0);
+        let (mut w, mut ties) = (self.problem.zero(), 0.0);
         let (mut difference, mut labels) = (Few::default(), labels.iter().copied());
         for i in 0..self.problem.len() {
             let (x, duals, cap) = (self.problem.input(i), &self.duals[i], cap(self.problem, i));
@@ -124,14 +124,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             for (v, (&label, &truth)) in variables.iter().zip(truth).enumerate() {
                 let domain = structure.domains[v];
                 self.factored.unary(x, v, &mut |part| {
-                    add_label(&mut w, &mut norm2, &part, (label, domain), -cap);
-                    add_label(&mut w, &mut norm2, &part, (truth, domain), cap);
+                    add_label(&mut w, &part, (label, domain), -cap);
+                    add_label(&mut w, &part, (truth, domain), cap);
                 });
             }
             for (f, label) in labels.by_ref().take(duals.factors.len()).enumerate() {
                 let factor = structure.factors[f];
-                add_label(&mut w, &mut norm2, &factor.part, (label, factor.labels), -cap);
-                add_label(&mut w, &mut norm2, &factor.part, (structure.label(f, truth), factor.labels), cap);
+                add_label(&mut w, &factor.part, (label, factor.labels), -cap);
+                add_label(&mut w, &factor.part, (structure.label(f, truth), factor.labels), cap);
                 for (joint, v) in structure.joints_of(f) {
                     difference.entries.clear();
                     difference.add(structure.own(joint, label), -cap);
@@ -168,8 +168,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 }
 
 /// `w += change * phi` in the slot of a label of so many.
-fn add_label(w: &mut Weights, norm2: &mut f64, part: &Part<'_>, (label, labels): (u32, u32), change: f64) {
+fn add_label(w: &mut Weights, part: &Part<'_>, (label, labels): (u32, u32), change: f64) {
     if let Some(slot) = part.slots.of(label as usize, labels as usize) {
-        subtract(w, norm2, part.block, slot, part.phi, -change);
+        let w = w.as_mut_slice();
+        part.phi.iter().for_each(|(j, x)| w[part.block.at(j, slot)] += change * f64::from(x));
     }
 }

@@ -204,6 +204,11 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
         self.update_multipliers(cap, &mut duals, scratch);
         self.duals[i] = duals;
+        self.position.visits += 1.0;
+        if let Some(average) = &mut self.average {
+            // Later points count for more.
+            average.count(self.position.visits, 1.0);
+        }
     }
 
     /// `anywhere`: a number that tells at which part of the labels the variable begins.
@@ -264,7 +269,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
             for part in &*parts {
                 if let Some(slot) = part.slots.of(label as usize, labels as usize) {
-                    subtract(&mut self.w, &mut self.position.norm2, part.block, slot, part.phi, new - old);
+                    self.subtract(part.block, slot, part.phi, new - old);
                 }
             }
             self.position.cost += if label == truth[v] { 0.0 } else { cost * (new - old) };
@@ -324,7 +329,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         block.solve(scores, cap, curvature);
         for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
             if let Some(slot) = slots.of(label as usize, factor.labels as usize) {
-                subtract(&mut self.w, &mut self.position.norm2, place, slot, phi, new - old);
+                self.subtract(place, slot, phi, new - old);
                 if let Some(ordered) = self.orders.of_mut(place) {
                     let columns = ordered.columns();
                     ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, place));
@@ -347,6 +352,20 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 let own = &mut duals.multipliers[joint];
                 difference.entries.iter().for_each(|&(label, value)| own.add(label, self.solver.eta * value));
                 own.entries.retain(|entry| entry.1.abs() > NOTHING * cap);
+            }
+        }
+    }
+
+    /// `w -= change * phi` in a slot.
+    fn subtract(&mut self, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
+        let (w, norm2) = (self.w.as_mut_slice(), &mut self.position.norm2);
+        for (j, x) in phi.iter() {
+            let at = block.at(j, slot);
+            let (old, step) = (w[at], -change * f64::from(x));
+            w[at] = old + step;
+            *norm2 += (w[at] - old) * (w[at] + old);
+            if let Some(average) = &mut self.average {
+                average.stepped(at, step);
             }
         }
     }
@@ -403,17 +422,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 /// Is a score higher than that of the best label so far? Ties go to the earlier one.
 fn is_better(best: Option<(u32, f64)>, score: f64) -> bool {
     best.is_none_or(|(_, most)| score > most)
-}
-
-/// `w -= change * phi` in a slot.
-pub(super) fn subtract(w: &mut Weights, norm2: &mut f64, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
-    let w = w.as_mut_slice();
-    for (j, x) in phi.iter() {
-        let w = &mut w[block.at(j, slot)];
-        let new = *w - change * f64::from(x);
-        *norm2 += (new - *w) * (new + *w);
-        *w = new;
-    }
 }
 
 /// The best label of a table over two variables, less rho times their messages, of those that are not held: both labels have
