@@ -176,13 +176,13 @@ impl Solver for Gdmm {
         if let Some(saved) = course.resume(problem, &pool)? {
             run.restore(saved)?;
         }
-        if !self.certify {
+        if !(self.certify || course.converged()) {
             // The last point is the answer, whatever P is.
             course.so_far.primal = f64::INFINITY;
         }
         let status = run.rounds(&mut course, &pool)?;
-        let mut is_bound = self.certify;
-        if !(self.certify && status == Status::Converged) {
+        let mut is_bound = self.certify || course.converged();
+        if !course.converged() {
             let (primal, dual) = run.certificate(&mut course, &pool)?;
             course.offer(&run.w, primal);
             if let Some(average) = run.average.take() {
@@ -229,18 +229,25 @@ struct Position {
     quiet: usize,
     /// Of examples, in all.
     visits: f64,
-    /// The share of the target that is small: less, where a certificate was not good enough.
-    patience: f64,
+    /// After so many passes it is looked whether the gap is proven.
+    check: usize,
+    /// The least gap that was proven, and how often in a row it has not become much less.
+    least: f64,
+    futile: u32,
 }
+
+/// So often in a row a proven gap that does not fall means that it will not.
+const FUTILE: u32 = 6;
+
+/// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
+const FIRST_CHECK: usize = 8;
 
 impl Default for Position {
     fn default() -> Self {
-        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, visits: 0.0, patience: 1.0 }
+        let (check, least) = (FIRST_CHECK, f64::MAX);
+        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, visits: 0.0, check, least, futile: 0 }
     }
 }
-
-/// A share of the target below which there is but rounding.
-const ROUNDING: f64 = 1e-9;
 
 struct Run<'p, 'a, T: Task> {
     solver: &'p Gdmm,
@@ -311,6 +318,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             run.corners.push(run.first_corner());
             run.parts = 1;
         }
+        run.position.check = FIRST_CHECK.max(run.parts);
         run
     }
 
@@ -378,8 +386,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         };
         check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, gap, disagreement, visits, patience, .. } = self.position;
-        check([norm2, cost, gap, disagreement, visits, patience].into_iter().all(is_sound), "the sums")?;
+        let Position { norm2, cost, gap, disagreement, visits, least, .. } = self.position;
+        check(least >= 0.0, "the gap")?;
+        check([norm2, cost, gap, disagreement, visits].into_iter().all(is_sound), "the sums")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             self.position.norm2 *= growth * growth;
@@ -415,25 +424,40 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 support += block.held.iter().skip(1).filter(|held| held.1 > 0.0).count();
             }
             (course.so_far.working_set, course.so_far.support) = (held, support);
-            let Position { norm2, cost, gap, disagreement, patience, .. } = self.position;
+            let Position { passes, norm2, cost, gap, disagreement, .. } = self.position;
             let estimate = cost - 0.5 * norm2;
             // Mass that one block has elsewhere than another costs about a label's cost, 1 as a rule.
-            let is_quiet = gap + disagreement <= patience * course.target_at(estimate);
+            let is_quiet = gap + disagreement <= course.target_at(estimate);
             self.position.quiet = if is_quiet { self.position.quiet + 1 } else { 0 };
-            let (is_over, mut exact) = (self.position.quiet >= self.parts, None);
-            if !self.solver.certify {
+            let is_over = self.position.quiet >= self.parts && !self.solver.certify;
+            let mut exact = None;
+            if is_over || passes >= self.position.check {
+                exact = self.check(course, pool)?;
+            }
+            if exact.is_none() && !self.solver.certify {
                 course.estimate(estimate);
                 course.so_far.done = is_over;
-            } else if is_over {
-                let (primal, dual) = self.certificate(course, pool)?;
-                course.offer(&self.w, primal);
-                course.bound(dual);
-                exact = Some(primal);
-                (self.position.patience, self.position.quiet) = (0.5 * patience, 0);
-                course.so_far.stalled = patience < ROUNDING;
             }
             last = course.end_round(exact, self);
         }
+    }
+
+    /// Is the gap proven by now? Then P, or where a proof is asked for in any case.
+    fn check(&mut self, course: &mut Course<'_>, pool: &Pool) -> Result<Option<f64>> {
+        let (primal, dual) = self.certificate(course, pool)?;
+        self.position.check = 2 * self.position.passes;
+        let gap = primal - dual;
+        if !(self.solver.certify || gap <= course.target_at(primal)) {
+            return Ok(None);
+        }
+        course.offer(&self.w, primal);
+        course.begin_bound();
+        course.bound(dual);
+        self.position.futile = if gap < 0.99 * self.position.least { 0 } else { self.position.futile + 1 };
+        self.position.least = self.position.least.min(gap);
+        course.so_far.stalled = self.position.futile >= FUTILE;
+        course.so_far.done = !self.solver.certify;
+        Ok(Some(primal))
     }
 
     /// What P is at most at w; on loops with the relaxation's loss. By decoding where a
