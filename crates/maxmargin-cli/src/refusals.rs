@@ -5,8 +5,8 @@ use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName, SolverName,
-    Task, TerminalsName, UpdateName,
+    ClassWeight, FeaturesName, FormatName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName,
+    SolverName, Task, TerminalsName, UpdateName,
 };
 use crate::train::Args;
 
@@ -367,7 +367,11 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--certify",
             "factors never quite agree with soft-bcfw: say when to end with --max-passes or --max-seconds, or take gdmm",
         ),
-        (solver.certify && !is_factorwise, "--certify", "belongs to --solver gdmm; others prove their gap without being asked"),
+        (
+            solver.certify && !is_factorwise,
+            "--certify",
+            "belongs to the solvers gdmm and soft-bcfw; others prove their gap without being asked",
+        ),
         (solver.warm_start.is_some() && is_factorwise, "--warm-start", "gdmm and soft-bcfw begin without weights"),
         (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
         (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),

@@ -1,7 +1,7 @@
 //! What training at one C came to.
 
 use maxmargin::problem::{Formulation, Penalty};
-use maxmargin::solver::{Agreement, Certificate, Report, Status};
+use maxmargin::solver::{Certificate, Report, Status};
 use maxmargin::weights::Weights;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub(crate) struct Step {
     pub(crate) seconds_training: f64,
     pub(crate) seconds_oracle: f64,
     pub(crate) seconds_qp: f64,
-    pub(crate) agreement: Option<Agreement>,
+    pub(crate) disagreement: Option<f64>,
     pub(crate) train_loss: f64,
     pub(crate) heldout: Option<HeldoutStep>,
 }
@@ -64,7 +64,7 @@ impl Step {
             seconds_training: report.seconds_training,
             seconds_oracle: report.seconds_oracle,
             seconds_qp: report.seconds_qp,
-            agreement: report.agreement,
+            disagreement: report.disagreement,
             train_loss,
             heldout,
         }

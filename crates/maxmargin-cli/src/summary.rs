@@ -9,7 +9,7 @@ use maxmargin::model::{self, GraphLabeller, Labeller, Model, Parser, Tagger, Tas
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::sampled_constant::LOOKED_AT;
-use maxmargin::solver::{Agreement, Certificate, Status};
+use maxmargin::solver::{Certificate, Status};
 use maxmargin::tasks::factor_graph::{self, Template};
 use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
@@ -331,7 +331,7 @@ impl<'m> Described<'m> {
                 format!("cuts are sampled, objective and train loss those of {looked_at}")
             }
             _ if matches!(training.solver.as_str(), "gdmm" | "soft-bcfw") => {
-                "factors agree only nearly; the objective is what it is at most, with the relaxation's loss".to_owned()
+                "where factors make loops, the bound is that of the relaxation's loss".to_owned()
             }
             _ if training.solver.starts_with("sampled") => "cuts are sampled".to_owned(),
             Some(_) => "the kernel's values are lost in rounding".to_owned(),
@@ -390,7 +390,7 @@ impl<'t> Summary<'t> {
             path: trained.is_path.then(|| steps.iter().map(Rung::of).collect()),
             folds: trained.folds,
             cv: trained.validations.as_deref(),
-            disagreement: step.agreement.map(|agreement| agreement.disagreement),
+            disagreement: step.disagreement,
             searched: (!matches!(model.task, TaskKind::Binary | TaskKind::Multiclass | TaskKind::Tag))
                 .then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
@@ -420,7 +420,7 @@ impl<'t> Summary<'t> {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
         }));
-        lines.extend(trained.kept.step.agreement.map(|agreement| ("factors", self.agreement(agreement))));
+        lines.extend(self.disagreement.map(|share| ("factors", self.agreement(share))));
         lines.extend(
             self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))),
         );
@@ -441,15 +441,11 @@ impl<'t> Summary<'t> {
         format!("{} ({} per example){how}", number(c), number(c / self.examples as f64))
     }
 
-    fn agreement(&self, agreement: Agreement) -> String {
-        let share = format!("{:.2} %", 100.0 * agreement.disagreement);
-        match (agreement.is_bound, self.certificate) {
-            (true, Certificate::Exact) => format!("agree but for {share} of their mass"),
-            (true, _) => format!(
-                "agree but for {share} of their mass; with the relaxation's loss the minimum is at least {}",
-                number(self.dual.unwrap_or(0.0))
-            ),
-            (false, _) => format!("disagree on {share} of their mass: the gap is an estimate (--certify proves one)"),
+    fn agreement(&self, disagreement: f64) -> String {
+        let agree = format!("disagree on {:.2} % of their mass", 100.0 * disagreement);
+        match self.dual.filter(|_| self.certificate == Certificate::Estimate) {
+            Some(dual) => format!("{agree}; with the relaxation's loss the minimum is at least {}", number(dual)),
+            None => agree,
         }
     }
 

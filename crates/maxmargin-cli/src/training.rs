@@ -116,7 +116,11 @@ impl Training<'_> {
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
         let searched = problem.searched();
-        let at_most = if searched > 0 && self.formulation.penalty != Penalty::Hard {
+        let is_end = kept.step.heldout.is_none_or(|heldout| !heldout.is_earlier);
+        let at_most = if kept.step.disagreement.is_some() && is_end {
+            // Factor by factor, that is what the objective is.
+            Some(kept.step.primal).filter(|_| searched > 0)
+        } else if searched > 0 && self.formulation.penalty != Penalty::Hard {
             problem.with_c(kept.step.c).objective_at_most(&kept.weights, self.pool)?
         } else {
             None

@@ -360,7 +360,7 @@ fn the_log_has_a_line_for_each_round() {
     let log = folder.text("log.jsonl");
     assert_eq!(log.lines().count() as f64, number(&summary, "rounds"));
     let mut wanted = vec!["round", "seconds", "passes", "oracle_calls", "cache_hits", "primal", "dual", "gap"];
-    wanted.extend(["working_set", "c", "heldout"]);
+    wanted.extend(["working_set", "c", "heldout", "seconds_heldout"]);
     for line in log.lines() {
         assert_eq!(sorted(keys(&serde_json::from_str(line).unwrap())), sorted(wanted.clone()));
     }

@@ -86,7 +86,7 @@ fn factorwise_training_is_for_labels_of_variables() {
     folder.run("train binary b.dat -m b.mm --fmo-parts 3").bad(2, &["--fmo-parts", "gdmm and soft-bcfw"]);
     folder.run("train binary b.dat -m b.mm --solver soft-bcfw --eta 1").bad(2, &["--eta", "belongs to --solver gdmm"]);
     folder.run("train binary b.dat -m b.mm --solver gdmm --rho -1").bad(2, &["--rho"]);
-    folder.run("train binary b.dat -m b.mm --certify").bad(2, &["--certify", "belongs to --solver gdmm"]);
+    folder.run("train binary b.dat -m b.mm --certify").bad(2, &["--certify", "gdmm and soft-bcfw"]);
     folder.run("train binary b.dat -m b.mm --inner blocks").bad(2, &["--inner", "gdmm and soft-bcfw"]);
     folder.run("train binary b.dat -m b.mm --solver soft-bcfw --certify").bad(2, &["--certify", "--max-passes"]);
     let both = "--inner away-steps --fmo-parts 3";

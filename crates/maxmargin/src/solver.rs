@@ -196,18 +196,9 @@ pub struct Report {
     pub seconds_oracle: f64,
     /// Of these, in the dual QP.
     pub seconds_qp: f64,
-    /// Of training factor by factor: how far factors agree.
-    pub agreement: Option<Agreement>,
-}
-
-/// How far the factors of all examples agree on the labels of variables.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Agreement {
-    /// The share of their mass on which they do not.
-    pub disagreement: f64,
-    /// Is the dual value that of a point where all agree? Then it is a bound; where factors make loops, of P with the
-    /// loss of the linear programming relaxation.
-    pub is_bound: bool,
+    /// Of training factor by factor: the share of their mass on which factors disagree. The dual value is that of a point where
+    /// they agree; where they make loops it bounds P with the loss of the linear programming relaxation.
+    pub disagreement: Option<f64>,
 }
 
 /// Weights and what is known of them.

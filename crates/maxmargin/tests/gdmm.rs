@@ -231,15 +231,16 @@ fn certified<T: Task>(problem: &Problem<'_, T>, solver: &Gdmm) -> Result<(), Tes
     let report = solver.solve(problem, &settings, &mut ()).unwrap().report;
     prop_assert_eq!(report.status, Status::Converged);
     prop_assert!(report.gap <= 1e-3 * report.primal && report.gap >= 0.0, "{report:?}");
-    prop_assert!(report.agreement.is_some_and(|agreement| agreement.is_bound));
-    let best = Bcfw::default().solve(problem, &to_relative_gap(1e-6), &mut ()).unwrap();
-    let pool = Pool::new(1).unwrap();
-    // Where there are loops, both are of the relaxation's loss.
-    let at_most = problem.objective_at_most(&best.weights, &pool).unwrap().unwrap();
-    prop_assert!(report.dual <= at_most * (1.0 + 1e-9), "{} is above {at_most}", report.dual);
     if problem.oracle_is_exact() {
+        let best = Bcfw::default().solve(problem, &to_relative_gap(1e-6), &mut ()).unwrap();
+        prop_assert!(report.dual <= best.report.primal * (1.0 + 1e-9), "{} is no bound", report.dual);
         prop_assert_eq!(report.certificate, Certificate::Exact);
-        prop_assert!(report.primal >= best.report.dual * (1.0 - 1e-9), "{} is below {}", report.primal, best.report.dual);
+        prop_assert!(
+            report.primal >= best.report.dual * (1.0 - 1e-9),
+            "{} is below {}",
+            report.primal,
+            best.report.dual
+        );
         prop_assert!(report.primal <= best.report.primal * 1.001 + 1e-9);
     } else {
         prop_assert_eq!(report.certificate, Certificate::Estimate);

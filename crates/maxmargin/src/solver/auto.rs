@@ -91,7 +91,11 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
         _ if can_factor(problem) && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) => {
-            if problem.oracle_is_exact() { Choice::Bcfw } else { Choice::GdmmForSets }
+            if problem.oracle_is_exact() {
+                Choice::Bcfw
+            } else {
+                Choice::GdmmForSets
+            }
         }
         _ if can_factor(problem) && has_many_labels(problem) => Choice::GdmmForLabels,
         _ if penalty == Penalty::Linear

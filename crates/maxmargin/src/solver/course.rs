@@ -435,7 +435,7 @@ impl<'o> Course<'o> {
             seconds_training: self.seconds(),
             seconds_oracle: self.so_far.seconds_oracle,
             seconds_qp: self.so_far.seconds_qp,
-            agreement: None,
+            disagreement: None,
         };
         Ok(Solution { weights: self.so_far.best, report, train_loss: None, state: self.kept? })
     }

@@ -17,11 +17,13 @@
 //!
 //! **Oracles.** A variable with many labels looks at one part of them, in each pass at another, and at those that its messages
 //! favour. A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one
-//! where both labels have messages, or one has, or none. All others look at every label.
+//! where both labels have messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others
+//! look at every label.
 //!
-//! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. Messages cancel, though: the
-//! sum of the blocks' maxima bounds the loss of the linear programming relaxation, hence on trees the loss itself. That is
-//! how the objective is computed at the end, without any decoding.
+//! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. But there is a point nearby
+//! where they agree ([`agreement`]), whose value is a bound. And messages cancel: the sum of the blocks' maxima bounds the loss of
+//! the linear programming relaxation, hence on trees the loss itself, without any decoding. So now and then it is looked
+//! whether the gap between the two is small enough.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -32,7 +34,7 @@ use super::average::Average;
 use super::course::Saved;
 use super::permutation::Permutation;
 use super::state::{Resumable, Writer, check, check_weights, is_sound};
-use super::{Agreement, Course, Observer, Settings, Solution, Solver, Status};
+use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
@@ -75,7 +77,8 @@ pub enum Inner {
 /// Greedy direction method of multipliers, and soft-bcfw, which is the same without multipliers.
 #[derive(Debug, Clone)]
 pub struct Gdmm {
-    /// rho > 0: what disagreement costs.
+    /// rho > 0, over C / n: what disagreement costs. In these units a message about a label on which two blocks disagree with all
+    /// their mass is rho, to be compared with losses and scores, whatever C is.
     pub rho: f64,
     /// eta >= 0: the step of the multipliers; 0: soft-bcfw.
     pub eta: f64,
@@ -150,8 +153,11 @@ impl Solver for Gdmm {
         if !(self.rho > 0.0 && self.rho.is_finite()) {
             return Err(Error::setting("rho", format!("must be positive and finite, not {}", self.rho)));
         }
-        if !(self.eta >= 0.0 && self.eta.is_finite()) {
-            return Err(Error::setting("eta", format!("must not be negative, and finite, not {}", self.eta)));
+        if !(0.0..=2.0).contains(&self.eta) {
+            return Err(Error::setting(
+                "eta",
+                format!("must be from 0 to 2, where multipliers settle, not {}", self.eta),
+            ));
         }
         if self.parts == Some(0) {
             return Err(Error::setting("fmo-parts", "must be at least 1"));
@@ -161,7 +167,8 @@ impl Solver for Gdmm {
         }
         let blocks = |i: usize| factored.variables(problem.input(i)) + factored.factors(problem.input(i));
         if (factored.sets().is_none() || self.inner == Inner::AwaySteps)
-            && (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS {
+            && (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS
+        {
             let rule = format!(
                 "{name} keeps every variable and factor of every example, and these are more than {MOST_BLOCKS}; take bcfw"
             );
@@ -181,7 +188,6 @@ impl Solver for Gdmm {
             course.so_far.primal = f64::INFINITY;
         }
         let status = run.rounds(&mut course, &pool)?;
-        let mut is_bound = self.certify || course.converged();
         if !course.converged() {
             let (primal, dual) = run.certificate(&mut course, &pool)?;
             course.offer(&run.w, primal);
@@ -190,15 +196,13 @@ impl Solver for Gdmm {
                 let primal = course.in_oracle(|| run.upper_bound(&pool))?;
                 course.offer(&run.w, primal);
             }
-            is_bound |= course.so_far.primal - dual <= course.target_at(course.so_far.primal);
-            if is_bound {
-                course.begin_bound();
-                course.bound(dual);
-            }
+            course.begin_bound();
+            course.bound(dual);
         }
+        let status = if course.converged() { Status::Converged } else { status };
         let mut solution = course.finish(status)?;
         solution.train_loss = Some(run.train_loss(&solution.weights, &pool)?);
-        solution.report.agreement = Some(Agreement { disagreement: run.disagreement(), is_bound });
+        solution.report.disagreement = run.disagreement();
         Ok(solution)
     }
 }
@@ -222,11 +226,8 @@ struct Position {
     /// `|w|^2`, and `sum cost b` of wrong labels.
     norm2: f64,
     cost: f64,
-    /// Of the last pass: what the blocks were short of their best, and the mass on which they disagree, each a sum.
-    gap: f64,
+    /// Of the last pass: the sum of the mass on which blocks disagree.
     disagreement: f64,
-    /// Passes in a row in which both were small.
-    quiet: usize,
     /// Of examples, in all.
     visits: f64,
     /// After so many passes it is looked whether the gap is proven.
@@ -237,7 +238,7 @@ struct Position {
 }
 
 /// So often in a row a proven gap that does not fall means that it will not.
-const FUTILE: u32 = 6;
+const FUTILE: u32 = 8;
 
 /// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
 const FIRST_CHECK: usize = 8;
@@ -245,7 +246,7 @@ const FIRST_CHECK: usize = 8;
 impl Default for Position {
     fn default() -> Self {
         let (check, least) = (FIRST_CHECK, f64::MAX);
-        Self { passes: 0, norm2: 0.0, cost: 0.0, gap: 0.0, disagreement: 0.0, quiet: 0, visits: 0.0, check, least, futile: 0 }
+        Self { passes: 0, norm2: 0.0, cost: 0.0, disagreement: 0.0, visits: 0.0, check, least, futile: 0 }
     }
 }
 
@@ -254,9 +255,11 @@ struct Run<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     factored: &'p dyn Factored<T>,
     w: Weights,
+    /// That of the augmented Lagrangian.
+    rho: f64,
     duals: Vec<Duals>,
     /// The mean of the points so far, with which less is forgotten than with the last one: visits go as far as they can. None
-    /// of away steps, nor where it would take much memory.
+    /// of away steps, of sets, which would have to be decoded once more, nor where it would take much memory.
     average: Option<Average>,
     /// Of away steps: what the masses are a mean of.
     corners: Vec<Corner>,
@@ -272,14 +275,16 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let w = problem.zero();
         let duals = Vec::with_capacity(problem.len());
         let order = Permutation::new(problem, seed);
-        let mut run =
-            Self {
+        let mut run = Self {
             solver,
             problem,
             factored,
             w,
+            rho: solver.rho * problem.len() as f64 / problem.formulation().c,
             duals,
-            average: (solver.inner == Inner::Blocks && problem.dimension() <= MOST_AVERAGED)
+            average: (solver.inner == Inner::Blocks
+                && factored.sets().is_none()
+                && problem.dimension() <= MOST_AVERAGED)
                 .then(|| Average::new(problem.dimension())),
             corners: Vec::new(),
             order,
@@ -386,9 +391,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         };
         check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, gap, disagreement, visits, least, .. } = self.position;
+        let Position { norm2, cost, disagreement, visits, least, .. } = self.position;
         check(least >= 0.0, "the gap")?;
-        check([norm2, cost, gap, disagreement, visits].into_iter().all(is_sound), "the sums")?;
+        check([norm2, cost, disagreement, visits].into_iter().all(is_sound), "the sums")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             self.position.norm2 *= growth * growth;
@@ -424,19 +429,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 support += block.held.iter().skip(1).filter(|held| held.1 > 0.0).count();
             }
             (course.so_far.working_set, course.so_far.support) = (held, support);
-            let Position { passes, norm2, cost, gap, disagreement, .. } = self.position;
-            let estimate = cost - 0.5 * norm2;
-            // Mass that one block has elsewhere than another costs about a label's cost, 1 as a rule.
-            let is_quiet = gap + disagreement <= course.target_at(estimate);
-            self.position.quiet = if is_quiet { self.position.quiet + 1 } else { 0 };
-            let is_over = self.position.quiet >= self.parts && !self.solver.certify;
-            let mut exact = None;
-            if is_over || passes >= self.position.check {
-                exact = self.check(course, pool)?;
-            }
+            let Position { passes, norm2, cost, check, .. } = self.position;
+            let exact = if passes >= check { self.check(course, pool)? } else { None };
             if exact.is_none() && !self.solver.certify {
-                course.estimate(estimate);
-                course.so_far.done = is_over;
+                course.estimate(cost - 0.5 * norm2);
             }
             last = course.end_round(exact, self);
         }
@@ -460,13 +456,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(Some(primal))
     }
 
-    /// What P is at most at w; on loops with the relaxation's loss. By decoding where a
-    /// proof is asked for, since messages bound the loss closely only when they have settled; and of sets, some labels of
-    /// which have no messages.
+    /// What P is at most at w; on loops with the relaxation's loss, or less. Messages bound the loss closely only when they have
+    /// settled, and labels of sets have none unless they are members. So it is by decoding, unless there are so many labels
+    /// that this takes too long; there only where a proof is asked for.
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decodes = is_set || self.solver.certify;
+        let decodes = is_set || self.solver.certify || self.parts == 1;
         let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
         Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
     }
@@ -482,16 +478,17 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.orders.refresh(&self.w);
     }
 
-    /// The share of the mass on which factors and variables disagree.
-    fn disagreement(&self) -> f64 {
+    /// The share of the mass on which factors and variables disagree; None where there is no factor.
+    fn disagreement(&self) -> Option<f64> {
         let joints = |i: usize| self.duals[i].multipliers.len() as f64 * 2.0 * cap(self.problem, i);
         let all: f64 = (0..self.problem.len()).map(joints).sum();
-        if all > 0.0 { self.position.disagreement / all } else { 0.0 }
+        (all > 0.0).then(|| self.position.disagreement / all)
     }
 
     /// Visits every example.
     fn pass(&mut self, scratch: &mut Scratch<'a>) {
-        (self.position.gap, self.position.disagreement) = (0.0, 0.0);
+        self.position.disagreement = 0.0;
+        self.position.passes = self.position.passes.wrapping_add(1);
         if self.solver.inner == Inner::AwaySteps {
             return self.away_pass(scratch);
         }
@@ -499,7 +496,6 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         while let &[i] = self.order.next(1) {
             self.visit(i as usize, scratch);
         }
-        self.position.passes = self.position.passes.wrapping_add(1);
     }
 
     /// What P(w) is at most: with the relaxation's loss, as the messages bound it.

@@ -101,7 +101,9 @@ impl Matching {
         masses.extend(duals.factors[f].held.iter().filter(|held| held.1 > 0.0));
         for (joint, v) in joints.clone() {
             margin.entries.clear();
-            masses.iter().for_each(|&(label, mass)| margin.add(own(joint, label), mass));
+            for &(label, mass) in masses.iter() {
+                margin.add(own(joint, label), mass);
+            }
             let allowed = &duals.variables[v];
             for (label, mass) in masses.iter_mut() {
                 let own = own(joint, *label);
@@ -112,8 +114,11 @@ impl Matching {
         }
         missing.clear();
         for (joint, v) in joints {
-            let mut more = Few { entries: duals.variables[v].held.iter().copied().filter(|held| held.1 > 0.0).collect() };
-            masses.iter().for_each(|&(label, mass)| more.add(own(joint, label), -mass));
+            let mut more =
+                Few { entries: duals.variables[v].held.iter().copied().filter(|held| held.1 > 0.0).collect() };
+            for &(label, mass) in masses.iter() {
+                more.add(own(joint, label), -mass);
+            }
             missing.push(more);
         }
     }

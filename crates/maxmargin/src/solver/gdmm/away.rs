@@ -71,7 +71,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                     self.score_factor(i, block - variables, scratch);
                 }
                 let (range, at) = (&scratch.range, best.labels.len());
-                let label = (1..range.len()).fold(0, |best, label| if range[label] > range[best] { label } else { best });
+                let label =
+                    (1..range.len()).fold(0, |best, label| if range[label] > range[best] { label } else { best });
                 best_score += cap * range[label];
                 for (corner, sum) in self.corners.iter().zip(&mut scores) {
                     *sum += cap * range[corner.labels[at] as usize];
@@ -88,7 +89,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let now: f64 = self.corners.iter().zip(&scores).map(|(corner, score)| corner.weight * score).sum();
         let worst = (0..scores.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).expect("there is a corner");
         let (towards, away) = (best_score - now, now - scores[worst]);
-        self.position.gap = towards.max(0.0);
         // With one corner there is nothing to go away from.
         let is_away = away > towards && self.corners.len() > 1;
         let (rise, most, sign) = if is_away {
@@ -142,7 +142,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             }
         }
         let bend: f64 = w.as_slice().iter().zip(self.w.as_slice()).map(|(a, b)| (a - b) * (a - b)).sum();
-        (w, bend + self.solver.rho * ties)
+        (w, bend + self.rho * ties)
     }
 
     /// Goes a step towards a corner, or where it is negative away from it. `w`: that of the corner.

@@ -20,6 +20,9 @@ const ROWS: usize = 4;
 /// Two members whose factor scores badly are no longer linked where both together have less than this share of U.
 const LOOSE: f64 = 0.9;
 
+/// Multipliers up to this share of U are forgotten with their link. Larger ones have to be found again, and again.
+const AT_REST: f64 = 1e-3;
+
 /// A member without mass that loses so much by coming in leaves.
 const FAR: f64 = 0.2;
 
@@ -59,7 +62,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             truth[v] == 0
                 && gain.is_some_and(|&gain| gain < -FAR)
                 && out(&duals.variables[v].held, &|label| label == 1)
-                && joints.all(|joint| {
+                && joints.all(|joint| duals.is_at_rest(joint.factor as usize, cap))
+                && structure.joints(v).iter().all(|joint| {
                     let own = |label| structure.own(joint.number as usize, label) == 1;
                     out(&duals.factors[joint.factor as usize].held, &own)
                 })
@@ -69,7 +73,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         outside.retain(|entry| !duals.members.contains(&entry.1));
         outside.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let wanted = outside.partition_point(|entry| entry.0 > 0.0);
-        self.position.gap += cap * outside[..wanted].iter().map(|entry| entry.0).sum::<f64>();
         let mut newcomers: Vec<u32> = outside[..wanted.min(NEWCOMERS)].iter().map(|entry| entry.1).collect();
         let nearest = &outside[wanted..];
         let mut best = (0.0, None);
@@ -81,12 +84,12 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 }
             }
         }
-        self.position.gap += cap * best.0;
         newcomers.extend(best.1.into_iter().flatten());
         let is_kept = |f: usize| {
             let (a, b) = duals.links[f];
             let (a, b) = (a as usize, b as usize);
-            let is_idle = score(duals.members[a], duals.members[b]) < 0.0
+            let is_idle = duals.is_at_rest(f, cap)
+                && score(duals.members[a], duals.members[b]) < 0.0
                 && duals.mass_in(a) + duals.mass_in(b) < LOOSE * cap
                 && duals.factors[f].held.iter().all(|held| held.0 != 3 || held.1 == 0.0)
                 && (truth[a], truth[b]) != (1, 1);
@@ -104,7 +107,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 links.push((a, b));
             }
         });
-        links.into_iter().for_each(|link| duals.link(link, cap));
+        for link in links {
+            duals.link(link, cap);
+        }
     }
 }
 
@@ -112,6 +117,12 @@ impl Duals {
     /// The mass with which a member is in.
     pub(super) fn mass_in(&self, v: usize) -> f64 {
         self.variables[v].held.iter().find(|held| held.0 == 1).map_or(0.0, |held| held.1)
+    }
+
+    /// Are the multipliers of a link of no weight?
+    fn is_at_rest(&self, f: usize, cap: f64) -> bool {
+        let entries = self.multipliers[2 * f..][..2].iter().flat_map(|few| &few.entries);
+        entries.into_iter().all(|entry| entry.1.abs() <= AT_REST * cap)
     }
 
     /// Visits the pairs of members that have a factor, but no block for it: its number, and their places.
@@ -140,7 +151,8 @@ impl Duals {
         if stays.contains(&false) {
             retain_with(&mut self.variables, stays.iter().copied());
             retain_with(&mut self.members, stays.iter().copied());
-            let places: Vec<u32> = stays.iter().scan(0, |next, &stays| Some(std::mem::replace(next, *next + u32::from(stays)))).collect();
+            let places: Vec<u32> =
+                stays.iter().scan(0, |next, &stays| Some(std::mem::replace(next, *next + u32::from(stays)))).collect();
             for (a, b) in &mut self.links {
                 (*a, *b) = (places[*a as usize], places[*b as usize]);
             }

@@ -88,7 +88,9 @@ impl<'a> Structure<'a> {
         }
         self.strides[start as usize..].reverse();
         self.scopes.extend(scope);
-        scope.iter().for_each(|&v| self.starts[v as usize + 1] += 1);
+        for &v in scope {
+            self.starts[v as usize + 1] += 1;
+        }
         self.factors.push(Factor { part, start, arity: scope.len() as u32, labels });
     }
 

@@ -121,7 +121,13 @@ pub(super) fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize,
 }
 
 /// `M_jf b_f - b_j` of a joint, added.
-pub(super) fn add_difference(duals: &Duals, structure: &Structure<'_>, f: usize, (joint, v): (usize, usize), sum: &mut Few) {
+pub(super) fn add_difference(
+    duals: &Duals,
+    structure: &Structure<'_>,
+    f: usize,
+    (joint, v): (usize, usize),
+    sum: &mut Few,
+) {
     let has_mass = |held: &&(u32, f64)| held.1 > 0.0;
     for &(label, mass) in duals.factors[f].held.iter().filter(has_mass) {
         sum.add(structure.own(joint, label), mass);
@@ -215,7 +221,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     fn visit_variable(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
         let Scratch { structure, parts, truth, message, range, scores, before, .. } = scratch;
         to_variable(duals, structure, v, message);
-        let (rho, labels) = (self.solver.rho, structure.domains[v]);
+        let (rho, labels) = (self.rho, structure.domains[v]);
         let cost = self.factored.cost(truth[v]) * self.problem.formulation().loss_scale;
         let block = &mut duals.variables[v];
         let (start, len) = self.part(labels as usize, anywhere);
@@ -256,7 +262,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             block.held.push((label, 0.0));
             scores.push(score);
         }
-        self.position.gap += block.gap(scores, cap);
         let ties = rho * structure.joints(v).len() as f64;
         let norm2 = |label: u32| -> f64 {
             let has = |part: &&Part<'_>| part.slots.of(label as usize, labels as usize).is_some();
@@ -290,7 +295,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let Scratch { structure, messages, range, scores, before, .. } = scratch;
         to_factor(duals, structure, f, messages);
         let factor = structure.factors[f];
-        let (rho, Part { block: place, slots, phi }) = (self.solver.rho, factor.part);
+        let (rho, Part { block: place, slots, phi }) = (self.rho, factor.part);
         let messages = &messages[..factor.arity as usize];
         let joints = || structure.joints_of(f).zip(messages);
         let against = |label: u32| -> f64 {
@@ -317,7 +322,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             block.held.push((label, 0.0));
             scores.push(score);
         }
-        self.position.gap += block.gap(scores, cap);
         let norm2 = phi.norm2();
         let curvature = |a: u32, b: u32| {
             let shared =
@@ -383,14 +387,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for part in &*parts {
             add_range(&self.w, part, labels, 0, range);
         }
-        message.entries.iter().for_each(|&(label, value)| range[label as usize] += self.solver.rho * value);
+        message.entries.iter().for_each(|&(label, value)| range[label as usize] += self.rho * value);
     }
 
     /// The same of a factor.
     pub(super) fn score_factor(&self, i: usize, f: usize, scratch: &mut Scratch<'a>) {
         let Scratch { structure, messages, range, .. } = scratch;
         to_factor(&self.duals[i], structure, f, messages);
-        table_of(&self.w, structure, f, messages, self.solver.rho, range);
+        table_of(&self.w, structure, f, messages, self.rho, range);
     }
 
     /// `U_i` times what the messages bound the example's loss by.
@@ -409,7 +413,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 let Scratch { structure, messages, .. } = &mut *scratch;
                 to_factor(&self.duals[i], structure, f, messages);
                 let (table, messages) = (table(&self.w, part.block), &messages[..arity as usize]);
-                best_pair(ordered, table, self.solver.rho, messages, |_| false).expect("a table has labels").1
+                best_pair(ordered, table, self.rho, messages, |_| false).expect("a table has labels").1
             } else {
                 self.score_factor(i, f, scratch);
                 most(&scratch.range)
