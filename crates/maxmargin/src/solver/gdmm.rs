@@ -142,8 +142,10 @@ impl Solver for Gdmm {
         let name = self.name();
         super::refuse_kernel(name, problem)?;
         let Some(factored) = problem.task().factored() else {
-            let rule =
-                format!("{name} is for outputs that are labels of variables, with a loss that adds up over them");
+            let rule = format!(
+                "{name} is for outputs that are labels of variables, with a loss that adds up over them: tags (first order, \
+                     no constraints, Hamming loss), label sets (Hamming loss) and graphs"
+            );
             return Err(Error::setting("solver", rule));
         };
         let formulation = problem.formulation();
@@ -517,7 +519,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;
             Ok(problem.formulation().loss_scale * problem.task().loss(problem.truth(i), &y))
         });
-        Ok(losses.into_iter().sum::<Result<f64>>()? / looked_at as f64)
+        // A sum of nothing wrong is 0, not -0.
+        Ok((0.0 + losses.into_iter().sum::<Result<f64>>()?) / looked_at as f64)
     }
 }
 

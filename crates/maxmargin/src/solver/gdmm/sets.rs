@@ -7,7 +7,8 @@
 //! whose score and whose factors with members that have mass outweigh staying out; and two labels that do so together.
 
 use super::block::Block;
-use super::visit::{Few, Scratch, add_range};
+use super::structure::Structure;
+use super::visit::{Few, Scratch, add_range, table};
 use super::{Duals, Run};
 use crate::task::{Part, Sets, Slots, Task};
 
@@ -27,75 +28,33 @@ const AT_REST: f64 = 1e-3;
 const FAR: f64 = 0.2;
 
 impl<'a, T: Task> Run<'_, 'a, T> {
-    /// Lets members go and takes newcomers in. The structure is that of the members before.
+    /// Lets members go and takes newcomers in, and links those that should be. The structure is that of the members before.
     pub(super) fn renew_members(
-        &mut self,
+        &self,
         sets: &dyn Sets,
         (i, anywhere, cap): (usize, usize, f64),
         duals: &mut Duals,
         scratch: &mut Scratch<'a>,
     ) {
-        let (x, labels) = (self.problem.input(i), self.factored.variables(self.problem.input(i)));
-        let (start, len) = self.part(labels, anywhere);
-        let Scratch { structure, truth, range: gains, .. } = scratch;
-        gains.clear();
-        gains.resize(len, self.factored.cost(0) * self.problem.formulation().loss_scale);
-        self.factored.unary(x, 0, &mut |part| {
-            add_range(&self.w, &Part { slots: Slots::Each, ..part }, labels as u32, start, gains);
-        });
-        let block = sets.factor_block();
-        let factors = &self.w.as_slice()[block.base as usize..][..block.len() as usize];
+        let factors = table(&self.w, sets.factor_block());
         let score = |a: u32, b: u32| sets.factor_of(a.min(b), a.max(b)).map_or(0.0, |f| factors[f]);
-        for (&member, own) in duals.members.iter().zip(&duals.variables) {
-            if own.held.iter().any(|held| held.0 == 1 && held.1 > 0.0) {
-                for (label, gain) in (start as u32..).zip(&mut *gains).filter(|(label, _)| *label != member) {
-                    *gain += score(label, member).max(0.0);
-                }
-            }
-        }
-        let is_idle = |v: usize| {
-            let out = |mass: &[(u32, f64)], is_in: &dyn Fn(u32) -> bool| {
-                mass.iter().all(|&(label, mass)| mass == 0.0 || !is_in(label))
-            };
-            let gain = gains.get((duals.members[v] as usize).wrapping_sub(start));
-            let mut joints = structure.joints(v).iter();
-            truth[v] == 0
-                && gain.is_some_and(|&gain| gain < -FAR)
-                && out(&duals.variables[v].held, &|label| label == 1)
-                && joints.all(|joint| duals.is_at_rest(joint.factor as usize, cap))
-                && structure.joints(v).iter().all(|joint| {
-                    let own = |label| structure.own(joint.number as usize, label) == 1;
-                    out(&duals.factors[joint.factor as usize].held, &own)
-                })
-        };
-        let stays: Vec<bool> = (0..duals.members.len()).map(|v| !is_idle(v)).collect();
-        let mut outside: Vec<(f64, u32)> = gains.iter().copied().zip(start as u32..).collect();
-        outside.retain(|entry| !duals.members.contains(&entry.1));
-        outside.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let wanted = outside.partition_point(|entry| entry.0 > 0.0);
-        let mut newcomers: Vec<u32> = outside[..wanted.min(NEWCOMERS)].iter().map(|entry| entry.1).collect();
-        let nearest = &outside[wanted..];
-        let mut best = (0.0, None);
-        for &(own, a) in nearest.iter().take(ROWS) {
-            for &(other, b) in nearest.iter().filter(|entry| entry.1 != a) {
-                let gain = own + other + score(a, b);
-                if gain > best.0 {
-                    best = (gain, Some([a, b]));
-                }
-            }
-        }
-        newcomers.extend(best.1.into_iter().flatten());
-        let is_kept = |f: usize| {
-            let (a, b) = duals.links[f];
-            let (a, b) = (a as usize, b as usize);
-            let is_idle = duals.is_at_rest(f, cap)
-                && score(duals.members[a], duals.members[b]) < 0.0
-                && duals.mass_in(a) + duals.mass_in(b) < LOOSE * cap
-                && duals.factors[f].held.iter().all(|held| held.0 != 3 || held.1 == 0.0)
-                && (truth[a], truth[b]) != (1, 1);
-            stays[a] && stays[b] && !is_idle
-        };
-        let keeps: Vec<bool> = (0..duals.links.len()).map(is_kept).collect();
+        let start = self.fill_gains(i, anywhere, duals, score, &mut scratch.range);
+        let Scratch { structure, truth, range: gains, .. } = scratch;
+        let stays: Vec<bool> = (0..duals.members.len())
+            .map(|v| {
+                let gain = gains.get((duals.members[v] as usize).wrapping_sub(start));
+                let is_far = gain.is_some_and(|&gain| gain < -FAR);
+                truth[v] == 1 || !is_far || !duals.is_idle(v, structure, cap)
+            })
+            .collect();
+        let keeps: Vec<bool> = (0..duals.links.len())
+            .map(|f| {
+                let (a, b) = (duals.links[f].0 as usize, duals.links[f].1 as usize);
+                let is_of_use = score(duals.members[a], duals.members[b]) >= 0.0 || truth[a] + truth[b] == 2;
+                stays[a] && stays[b] && (is_of_use || !duals.is_loose(f, cap))
+            })
+            .collect();
+        let newcomers = newcomers(gains, start, &duals.members, score);
         duals.let_go(&stays, &keeps);
         for label in newcomers {
             duals.members.push(label);
@@ -111,6 +70,53 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             duals.link(link, cap);
         }
     }
+
+    /// What labels gain by coming in, beside members that have mass: those of one part, from the label that is returned.
+    fn fill_gains(
+        &self,
+        i: usize,
+        anywhere: usize,
+        duals: &Duals,
+        score: impl Fn(u32, u32) -> f64,
+        gains: &mut Vec<f64>,
+    ) -> usize {
+        let x = self.problem.input(i);
+        let labels = self.factored.variables(x);
+        let (start, len) = self.part(labels, anywhere);
+        gains.clear();
+        gains.resize(len, self.factored.cost(0) * self.problem.formulation().loss_scale);
+        self.factored.unary(x, 0, &mut |part| {
+            add_range(&self.w, &Part { slots: Slots::Each, ..part }, labels as u32, start, gains);
+        });
+        for (v, &member) in duals.members.iter().enumerate() {
+            if duals.mass_in(v) == 0.0 {
+                continue;
+            }
+            for (label, gain) in (start as u32..).zip(&mut *gains).filter(|(label, _)| *label != member) {
+                *gain += score(label, member).max(0.0);
+            }
+        }
+        start
+    }
+}
+
+/// Labels from `start` on that should come in: those that gain most, and the two that gain most together.
+fn newcomers(gains: &[f64], start: usize, members: &[u32], score: impl Fn(u32, u32) -> f64) -> Vec<u32> {
+    let mut outside: Vec<(f64, u32)> = gains.iter().copied().zip(start as u32..).collect();
+    outside.retain(|entry| !members.contains(&entry.1));
+    outside.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (wanted, nearest) = outside.split_at(outside.partition_point(|entry| entry.0 > 0.0));
+    let mut best = (0.0, None);
+    for &(own, a) in nearest.iter().take(ROWS) {
+        for &(other, b) in nearest.iter().filter(|entry| entry.1 != a) {
+            let gain = own + other + score(a, b);
+            if gain > best.0 {
+                best = (gain, Some([a, b]));
+            }
+        }
+    }
+    let alone = wanted.iter().take(NEWCOMERS).map(|entry| entry.1);
+    alone.chain(best.1.into_iter().flatten()).collect()
 }
 
 impl Duals {
@@ -121,8 +127,25 @@ impl Duals {
 
     /// Are the multipliers of a link of no weight?
     fn is_at_rest(&self, f: usize, cap: f64) -> bool {
-        let entries = self.multipliers[2 * f..][..2].iter().flat_map(|few| &few.entries);
-        entries.into_iter().all(|entry| entry.1.abs() <= AT_REST * cap)
+        self.multipliers[2 * f..][..2].iter().flat_map(|few| &few.entries).all(|entry| entry.1.abs() <= AT_REST * cap)
+    }
+
+    /// Is nothing lost with a link whose factor scores badly?
+    fn is_loose(&self, f: usize, cap: f64) -> bool {
+        let (a, b) = self.links[f];
+        self.is_at_rest(f, cap)
+            && self.mass_in(a as usize) + self.mass_in(b as usize) < LOOSE * cap
+            && self.factors[f].held.iter().all(|held| held.0 != 3 || held.1 == 0.0)
+    }
+
+    /// Has a member no mass where it is in, neither of its own nor in its links, and these no multipliers of weight?
+    fn is_idle(&self, v: usize, structure: &Structure<'_>, cap: f64) -> bool {
+        self.mass_in(v) == 0.0
+            && structure.joints(v).iter().all(|joint| {
+                let f = joint.factor as usize;
+                let is_out = |held: &(u32, f64)| held.1 == 0.0 || structure.own(joint.number as usize, held.0) == 0;
+                self.is_at_rest(f, cap) && self.factors[f].held.iter().all(is_out)
+            })
     }
 
     /// Visits the pairs of members that have a factor, but no block for it: its number, and their places.

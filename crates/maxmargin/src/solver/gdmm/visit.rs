@@ -54,7 +54,8 @@ impl Orders {
     }
 }
 
-fn table(w: &Weights, block: Place) -> &[f64] {
+/// The weights of a block.
+pub(super) fn table(w: &Weights, block: Place) -> &[f64] {
     &w.as_slice()[block.base as usize..][..block.len() as usize]
 }
 
