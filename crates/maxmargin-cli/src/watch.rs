@@ -58,7 +58,8 @@ impl<'w> Watch<'w> {
     /// Looks at the held-out examples, if it is time.
     fn look(&mut self, passes: f64, snapshot: &dyn Snapshot) -> Option<f64> {
         let measure = self.measure.filter(|_| self.looks.is_due(passes))?;
-        let (weights, start) = (snapshot.weights(), Instant::now());
+        let start = Instant::now();
+        let weights = snapshot.weights();
         let measured = measure(&weights);
         self.seconds_heldout += start.elapsed().as_secs_f64();
         match measured {

@@ -145,7 +145,7 @@ fn the_dual_converges_linearly() {
 
 /// Its slow relative, for which the paper proves as much.
 #[test]
-fn away_steps_lead_to_the_same_optimum_and_linearly() {
+fn away_steps_lead_to_the_same_optimum() {
     let mut draw = Draw(4);
     let text = Text::random(&mut draw, 4, 3);
     let (task, inputs) = (tagging(3), text.sentences());

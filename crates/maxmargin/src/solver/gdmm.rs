@@ -247,8 +247,8 @@ const FIRST_CHECK: usize = 8;
 
 impl Default for Position {
     fn default() -> Self {
-        let (check, least) = (FIRST_CHECK, f64::MAX);
-        Self { passes: 0, norm2: 0.0, cost: 0.0, disagreement: 0.0, visits: 0.0, check, least, futile: 0 }
+        let least = f64::MAX;
+        Self { passes: 0, norm2: 0.0, cost: 0.0, disagreement: 0.0, visits: 0.0, check: 0, least, futile: 0 }
     }
 }
 
@@ -269,6 +269,8 @@ struct Run<'p, 'a, T: Task> {
     orders: Orders,
     /// A pass that finds nothing has looked at one part of the labels in so many.
     parts: usize,
+    /// Is no variable's domain larger than what is looked at as a whole?
+    has_few_labels: bool,
     position: Position,
 }
 
@@ -292,6 +294,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             order,
             orders: Orders::default(),
             parts: 1,
+            has_few_labels: true,
             position: Position::default(),
         };
         let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
@@ -309,8 +312,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             }
             run.fill(i, &duals, &mut scratch);
             let Scratch { structure, truth, .. } = &scratch;
-            let domains = structure.domains.iter();
-            run.parts = domains.map(|&labels| solver.parts_of(labels as usize)).fold(run.parts, usize::max);
+            for &labels in &structure.domains {
+                run.parts = run.parts.max(solver.parts_of(labels as usize));
+                run.has_few_labels &= labels as usize <= SMALL;
+            }
             run.duals.push(Duals {
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),
@@ -325,8 +330,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             run.corners.push(run.first_corner());
             run.parts = 1;
         }
-        run.position.check = FIRST_CHECK.max(run.parts);
+        run.position.check = run.first_check();
         run
+    }
+
+    /// After how many passes it is first looked whether the gap is proven.
+    fn first_check(&self) -> usize {
+        FIRST_CHECK.max(self.parts)
     }
 
     /// Where outputs are sets of which only members are looked at.
@@ -398,8 +408,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         check([norm2, cost, disagreement, visits].into_iter().all(is_sound), "the sums")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
-            self.position.norm2 *= growth * growth;
-            self.position.cost *= growth;
+            // Passes and looks are counted anew: the course is a new one.
+            self.position = Position {
+                norm2: growth * growth * norm2,
+                cost: growth * cost,
+                check: self.first_check(),
+                ..Position::default()
+            };
             for duals in &mut self.duals {
                 let masses = duals.variables.iter_mut().chain(&mut duals.factors).flat_map(|block| &mut block.held);
                 masses
@@ -407,7 +422,6 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                     .for_each(|held| held.1 *= growth);
             }
             self.order.begin_pass();
-            self.position.visits = 0.0;
             if let Some(average) = &mut self.average {
                 average.clear();
             }
@@ -464,7 +478,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decodes = is_set || self.solver.certify || self.parts == 1;
+        let decodes = is_set || self.solver.certify || self.has_few_labels;
         let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
         Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
     }
