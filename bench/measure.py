@@ -136,6 +136,11 @@ class Trained:
         return self.summary["seconds_training"]
 
     @property
+    def with_kernel(self):
+        """Seconds of training, and of what a kernel takes before it: atoms, a sample, coordinates."""
+        return self.summary["seconds_kernel"] + self.seconds
+
+    @property
     def converged(self):
         return self["status"] == "converged" and self["certificate"] == "exact"
 

@@ -22,6 +22,15 @@ pub(crate) struct Data {
     pub(crate) features: u32,
 }
 
+impl Data {
+    /// Keeps so many of the examples, drawn from the seed.
+    pub(crate) fn draw(&mut self, size: usize, seed: u64) {
+        let kept = self.examples.draw(size, seed);
+        self.classes.outputs = kept.iter().map(|&i| self.classes.outputs[i]).collect();
+        self.weights = self.weights.take().map(|weights| kept.iter().map(|&i| weights[i]).collect());
+    }
+}
+
 /// Reads the file and makes classes, loss and weights of it.
 pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &Pool) -> Result<Data> {
     let name = input.name().to_owned();

@@ -10,10 +10,11 @@ use maxmargin::sparse::SparseMatrix;
 use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result};
-use crate::memory;
 use crate::options::{BasisName, SolverName};
+use crate::summary::Approximated;
 use crate::text::{bytes, count, counted, duration};
 use crate::train::Args;
+use crate::{memory, sampling};
 
 /// MB of kernel values that are kept, where nobody says.
 const CACHE: usize = 1000;
@@ -59,12 +60,16 @@ pub(crate) fn kernelise(
     let constant = args.problem.bias.map_or(0.0, |bias| f64::from(bias).powi(2));
     let kernel = specification.on(train, constant)?;
     check_values(&kernel, train, args)?;
-    if let Some(k) = options.low_rank {
+    let rank = if let Some(k) = options.low_rank {
         check_bias(&kernel, train)?;
         let basis = if options.basis == Some(BasisName::Random) { Basis::Random } else { Basis::Pivoted };
-        // The factor, and coordinates with their places.
-        need(args, (train.rows() * k.min(train.rows())) as f64 * 16.0, "take a smaller --low-rank")?;
-        let rank = LowRank::new(Arc::new(kernel), train, k, basis, args.solver.seed.unwrap_or(0), pool)?;
+        need_coordinates(args, train, k.min(train.rows()), "take a smaller --low-rank")?;
+        Some(LowRank::new(Arc::new(kernel), train, k, basis, args.solver.seed.unwrap_or(0), pool)?)
+    } else {
+        sampling::coordinates(args, &kernel, train, pool)?
+    };
+    if let Some(rank) = rank {
+        need_coordinates(args, train, rank.len(), "take --sampling growing")?;
         let (train, heldout) = (rank.map(train, pool), heldout.map(|rows| rank.map(rows, pool)));
         let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
         let trained = rank.len();
@@ -123,6 +128,11 @@ fn check_values(kernel: &Standard, rows: &SparseMatrix, args: &Args) -> Result<(
     )))
 }
 
+/// So many coordinates of each row, with their places.
+fn need_coordinates(args: &Args, rows: &SparseMatrix, coordinates: usize, way_out: &str) -> Result<()> {
+    need(args, (rows.rows() * coordinates) as f64 * 8.0, way_out)
+}
+
 /// States the need before taking it.
 fn need(args: &Args, need: f64, way_out: &str) -> Result<()> {
     match memory::available() {
@@ -159,8 +169,16 @@ impl Kernelised {
         self.seconds
     }
 
-    /// What was made of the vectors, for the summary.
-    pub(crate) fn in_words(&self) -> String {
+    /// What was made of the vectors, which were `drawn` so, for the summary.
+    pub(crate) fn approximated(&self, drawn: &str) -> Approximated {
+        let left_out = match &self.between {
+            Between::Gram(_) => None,
+            Between::LowRank(rank) => Some(rank.residual()),
+        };
+        Approximated { in_words: format!("{drawn}{}", self.in_words()), left_out }
+    }
+
+    fn in_words(&self) -> String {
         match &self.between {
             Between::Gram(gram) => format!(
                 "{} distinct ones, {:.1} million kernel values computed",

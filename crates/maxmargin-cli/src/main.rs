@@ -20,6 +20,7 @@ mod paths;
 mod predict;
 mod progress;
 mod refusals;
+mod sampling;
 mod solvers;
 mod step;
 mod summary;

@@ -361,9 +361,11 @@ pub(crate) enum BasisName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SamplingName {
+    /// One sample for all cuts, --sample-size examples far from each other: training in coordinates of what they span
+    Pivoted,
     /// One sample for all cuts, which grows by --sample-size examples a cut, and a line search
     Growing,
-    /// With equal probabilities from all examples that need slack, as in Yu and Joachims 2008
+    /// With equal probabilities for each cut anew, as in Yu and Joachims 2008
     Uniform,
 }
 
@@ -384,14 +386,16 @@ pub(crate) struct KernelOptions {
     /// Memory for kernel values that may be needed again, in MB [default: 1000]
     #[arg(long, value_name = "MB")]
     pub(crate) kernel_cache: Option<usize>,
-    /// Examples drawn for each cut of sampled-linear and sampled-constant [default: 400, 1000]
+    /// R: examples that cuts of sampled-linear and sampled-constant are made of; the latter trains on 64 R examples in all
+    /// [default: 400; 1000 for sampled-constant with --sampling uniform]
     #[arg(long, value_name = "R", value_parser = at_least_one)]
     pub(crate) sample_size: Option<usize>,
-    /// How sampled-linear draws [default: growing]
+    /// How sampled-linear and sampled-constant draw [default: pivoted where there are over 10,000 examples and 2 R of
+    /// them span the kernel but for 0.1 %, else growing; uniform for tags and sampled-constant]
     #[arg(long, value_name = "S")]
     pub(crate) sampling: Option<SamplingName>,
     /// Print by how much the objective of sampled cuts may be above its minimum, with probability 1 - DELTA
-    /// (sampled-constant, or --sampling uniform)
+    /// (--sampling uniform)
     #[arg(long, value_name = "DELTA", value_parser = probability, allow_negative_numbers = true)]
     pub(crate) bound: Option<f64>,
 }

@@ -8,6 +8,7 @@ use crate::options::{
     ClassWeight, FeaturesName, FormatName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName,
     SolverName, Task, TerminalsName, UpdateName,
 };
+use crate::sampling;
 use crate::train::Args;
 
 /// Whether it applies, the option, and why it is refused.
@@ -190,7 +191,8 @@ fn check_kernel(args: &Args) -> Result<()> {
     let is_auto_path = args.problem.c_path == Some(Ladder::Auto);
     let uses_gram = !has_rank && (!is_linear || is_sampled);
     let estimates =
-        "sampled-constant does not look at all examples, and none that it has not drawn; evaluate its model";
+        "sampled-constant with --sampling uniform looks at no example that it has not drawn; evaluate its model";
+    let is_uniform_constant = is_constant && sampling::is_uniform(args);
     let rules = [
         (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
         (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
@@ -208,18 +210,28 @@ fn check_kernel(args: &Args) -> Result<()> {
             "belongs to sampled-linear and sampled-constant",
         ),
         (
-            kernel.sampling.is_some() && solver != Some(SolverName::SampledLinear),
+            kernel.sampling.is_some() && !is_sampled,
             "--sampling",
-            "belongs to --solver sampled-linear",
+            "belongs to the solvers sampled-linear and sampled-constant",
         ),
         (
-            kernel.bound.is_some() && !is_constant && !(is_sampled && is_uniform),
+            is_constant && args.task == Task::Tag && kernel.sampling.is_some() && !is_uniform,
+            "--sampling",
+            "for tags sampled-constant has uniform alone",
+        ),
+        (
+            is_sampled && args.problem.penalty.is_some_and(|penalty| penalty != Penalty::Linear),
+            "--solver",
+            "sampled cuts are for linear slack; take one-slack or n-slack",
+        ),
+        (
+            kernel.bound.is_some() && !(is_sampled && is_uniform),
             "--bound",
-            "holds for --solver sampled-constant, and for sampled-linear with --sampling uniform",
+            "holds for sampled-linear and sampled-constant with --sampling uniform",
         ),
         (kernel.bound.is_some() && args.task == Task::Tag, "--bound", "belongs to the tasks binary and multiclass"),
-        (is_constant && args.validation.heldout.is_some(), "--heldout", estimates),
-        (is_constant && args.validation.folds.is_some(), "--folds", estimates),
+        (is_uniform_constant && args.validation.heldout.is_some(), "--heldout", estimates),
+        (is_uniform_constant && args.validation.folds.is_some(), "--folds", estimates),
         (
             uses_gram && args.solver.warm_start.is_some(),
             "--warm-start",

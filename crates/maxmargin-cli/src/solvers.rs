@@ -1,5 +1,6 @@
 //! From the options of `train` to a solver.
 
+use maxmargin::kernel::Specification;
 use maxmargin::problem::Problem;
 use maxmargin::solver::auto::{self, Choice};
 use maxmargin::solver::bcfw::Bcfw;
@@ -12,10 +13,12 @@ use maxmargin::solver::n_slack::{NSlack, Update};
 use maxmargin::solver::perceptron::Perceptron;
 use maxmargin::solver::sampled_constant::SampledConstant;
 use maxmargin::solver::subgradient::Subgradient;
-use maxmargin::solver::{Observer, Settings, Solution, Solver};
+use maxmargin::solver::{Certificate, Observer, Settings, Solution, Solver};
 use maxmargin::task::Task;
 
 use crate::options::{InnerName, KernelOptions, SamplingName, SolverName, SolverOptions, Switch, UpdateName};
+use crate::sampling;
+use crate::train::Args;
 
 /// The solver of a run.
 #[derive(Debug)]
@@ -30,29 +33,61 @@ pub(crate) enum Chosen {
     Mle(Mle),
     SampledConstant(SampledConstant),
     Gdmm(Gdmm),
+    /// On a sample, or in coordinates of what it spans. Unless the sample is everything, what the solver proves is not proven
+    /// of the whole problem.
+    OfSample {
+        name: &'static str,
+        solver: Box<Chosen>,
+        is_everything: bool,
+    },
 }
 
 /// The solver that will run, and why where the user has named none.
-pub(crate) fn name<T: Task>(options: &SolverOptions, problem: &Problem<'_, T>) -> (SolverName, Option<&'static str>) {
-    match options.solver {
+pub(crate) fn name<T: Task>(args: &Args, problem: &Problem<'_, T>) -> (SolverName, Option<&'static str>) {
+    match args.solver.solver {
         Some(name) if name != SolverName::Auto => (name, None),
+        _ if is_in_coordinates(args, problem) => (SolverName::SampledLinear, Some(Choice::SampledLinear.why())),
         _ => {
             let choice = auto::choose(problem);
-            let name = match choice {
-                Choice::HardNSlack => SolverName::NSlack,
-                Choice::DualCoordinate => SolverName::DualCoordinate,
-                Choice::OneSlack => SolverName::OneSlack,
-                Choice::SampledLinear => SolverName::SampledLinear,
-                Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,
-                Choice::GdmmForSets | Choice::GdmmForLabels => SolverName::Gdmm,
-            };
-            (name, Some(choice.why()))
+            (named(choice), Some(choice.why()))
         }
     }
 }
 
-/// The solver of that name, which is not `auto`, with its options.
-pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOptions) -> Chosen {
+fn named(choice: Choice) -> SolverName {
+    match choice {
+        Choice::HardNSlack => SolverName::NSlack,
+        Choice::DualCoordinate => SolverName::DualCoordinate,
+        Choice::OneSlack => SolverName::OneSlack,
+        Choice::SampledLinear => SolverName::SampledLinear,
+        Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,
+        Choice::GdmmForSets | Choice::GdmmForLabels => SolverName::Gdmm,
+    }
+}
+
+/// Do inputs have coordinates of what a sample spans?
+fn is_in_coordinates<T: Task>(args: &Args, problem: &Problem<'_, T>) -> bool {
+    let kernel = &args.kernel;
+    let is_sampled = matches!(args.solver.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
+    let has_kernel = is_sampled || kernel.kernel.is_some_and(|kernel| kernel != Specification::Linear);
+    has_kernel && kernel.low_rank.is_none() && problem.metric().is_none()
+}
+
+/// The solver of that name, which is not `auto`, with its options. `examples`: how many the problem's were drawn from.
+pub(crate) fn choose<T: Task>(name: SolverName, args: &Args, problem: &Problem<'_, T>, examples: usize) -> Chosen {
+    let build = |name| build(name, &args.solver, &args.kernel);
+    let is_in_coordinates = is_in_coordinates(args, problem);
+    let solver = if is_in_coordinates { named(auto::choose(problem)) } else { SolverName::SampledLinear };
+    let word = match name {
+        SolverName::SampledConstant if !sampling::is_uniform(args) => "sampled-constant",
+        SolverName::SampledLinear if is_in_coordinates => "sampled-linear",
+        name => return build(name),
+    };
+    let is_everything = !is_in_coordinates && problem.len() == examples;
+    Chosen::OfSample { name: word, solver: Box::new(build(solver)), is_everything }
+}
+
+fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOptions) -> Chosen {
     match name {
         SolverName::OneSlack | SolverName::GroupSlack | SolverName::Auto => Chosen::Planes(planes(options)),
         SolverName::NSlack => {
@@ -72,7 +107,7 @@ pub(crate) fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOp
         SolverName::SampledLinear => {
             let scheme = match kernel.sampling {
                 Some(SamplingName::Uniform) => Scheme::Uniform,
-                Some(SamplingName::Growing) | None => Scheme::Growing,
+                Some(SamplingName::Growing | SamplingName::Pivoted) | None => Scheme::Growing,
             };
             Chosen::Planes(CuttingPlane::sampled(kernel.sample_size.unwrap_or(auto::SAMPLE_SIZE), scheme))
         }
@@ -121,6 +156,7 @@ impl Solver for Chosen {
             Self::Mle(solver) => solver.name(),
             Self::SampledConstant(solver) => solver.name(),
             Self::Gdmm(solver) => solver.name(),
+            Self::OfSample { name, .. } => name,
         }
     }
 
@@ -141,6 +177,14 @@ impl Solver for Chosen {
             Self::Mle(solver) => solver.solve(problem, settings, observer),
             Self::SampledConstant(solver) => solver.solve(problem, settings, observer),
             Self::Gdmm(solver) => solver.solve(problem, settings, observer),
+            Self::OfSample { name, solver, is_everything } => {
+                let mut solution = solver.solve(problem, settings, observer)?;
+                solution.report.solver = name;
+                if !is_everything && solution.report.certificate == Certificate::Exact {
+                    solution.report.certificate = Certificate::Estimate;
+                }
+                Ok(solution)
+            }
         }
     }
 }

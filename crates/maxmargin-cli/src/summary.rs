@@ -8,7 +8,6 @@ use maxmargin::kernel::Expansion;
 use maxmargin::model::{self, GraphLabeller, Labeller, Model, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
-use maxmargin::solver::sampled_constant::LOOKED_AT;
 use maxmargin::solver::{Certificate, Status};
 use maxmargin::tasks::factor_graph::{self, Template};
 use maxmargin::tasks::parsing::ParseFeatures;
@@ -73,6 +72,9 @@ pub(crate) struct Summary<'t> {
     excess_at_most: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
+    /// The share of the kernel that coordinates leave out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_left_out: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     support_vectors: Option<usize>,
     /// Then the objective is at most this.
@@ -115,6 +117,13 @@ fn bounded(step: &Step, x: f64) -> Option<f64> {
     (step.certificate != Certificate::None).then_some(x)
 }
 
+/// What a kernel made of the examples' vectors.
+pub(crate) struct Approximated {
+    pub(crate) in_words: String,
+    /// The share of the kernel that is lost in coordinates.
+    pub(crate) left_out: Option<f64>,
+}
+
 /// What the summary says of a model, whatever its task.
 pub(crate) struct Described<'m> {
     pub(crate) task: TaskKind,
@@ -125,7 +134,7 @@ pub(crate) struct Described<'m> {
     /// Its kernel and what it keeps of the training data.
     pub(crate) expansion: Option<&'m Expansion>,
     /// What training made of the vectors for a kernel, in words; not known of a model from a file.
-    pub(crate) approximated: Option<String>,
+    pub(crate) approximated: Option<Approximated>,
     /// Number of weights; with a kernel, coefficients of support vectors among them.
     pub(crate) dimension: usize,
     pub(crate) formulation: Formulation,
@@ -326,14 +335,13 @@ impl<'m> Described<'m> {
         let training = self.training;
         match self.expansion {
             Some(expansion) if !expansion.kernel().is_definite() => "this kernel is no inner product".to_owned(),
-            _ if training.solver == "sampled-constant" && training.examples > LOOKED_AT as u64 => {
-                let looked_at = counted(LOOKED_AT as u64, "example");
-                format!("cuts are sampled, objective and train loss those of {looked_at}")
+            _ if training.solver == "sampled-constant" => {
+                "cuts, objective and train loss are those of a sample".to_owned()
             }
             _ if matches!(training.solver.as_str(), "gdmm" | "soft-bcfw") => {
                 "where factors make loops, the bound is that of the relaxation's loss".to_owned()
             }
-            _ if training.solver.starts_with("sampled") => "cuts are sampled".to_owned(),
+            _ if training.solver.starts_with("sampled") => "cuts are those of a sample".to_owned(),
             Some(_) => "the kernel's values are lost in rounding".to_owned(),
             None => "the oracle is approximate".to_owned(),
         }
@@ -396,6 +404,7 @@ impl<'t> Summary<'t> {
             primal_at_most: trained.at_most,
             excess_at_most: trained.excess,
             kernel: model.expansion.map(|expansion| expansion.kernel().to_string()),
+            kernel_left_out: model.approximated.as_ref().and_then(|how| how.left_out),
             support_vectors: model.expansion.map(Expansion::len),
         }
     }
@@ -413,7 +422,7 @@ impl<'t> Summary<'t> {
             ("solver", format!("{}{reason}: {work}", self.solver)),
         ];
         lines.extend(model.kernel().map(|kernel| ("kernel", kernel)));
-        lines.extend(model.approximated.clone().map(|how| ("vectors", how)));
+        lines.extend(model.approximated.as_ref().map(|how| ("vectors", how.in_words.clone())));
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         lines.extend(model.end());
         lines.extend(self.excess_at_most.zip(args.kernel.bound).map(|(excess, delta)| {

@@ -30,8 +30,9 @@ use crate::options::{
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};
+use crate::text::count;
 use crate::training::{Examples, Trained, Training};
-use crate::{graphs, heldout, interrupt, multilabel, parsing, paths, refusals, tagging};
+use crate::{graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
         began: Instant::now(),
         display: reading(args),
         seconds_kernel: 0.0,
+        drawn_from: None,
     };
     match args.task {
         options::Task::Binary | options::Task::Multiclass => classes(session),
@@ -113,6 +115,8 @@ pub(crate) struct Session<'a> {
     pub(crate) display: Display,
     /// Seconds that it took to make coordinates or atoms for a kernel.
     pub(crate) seconds_kernel: f64,
+    /// Examples that were read, where training sees only some of them.
+    drawn_from: Option<usize>,
 }
 
 /// What training came to.
@@ -167,11 +171,13 @@ impl Session<'_> {
             let goes_on = args.checkpoint.resume && args.checkpoint.checkpoint.as_deref().is_some_and(Path::exists);
             log.begin(goes_on)?;
         }
-        let formulation = formulation(args, examples.outputs.len());
+        let all = self.drawn_from.unwrap_or(examples.outputs.len());
+        let formulation = formulation(args, all);
         let training = Training {
             args,
             line,
             formulation,
+            examples: all,
             settings: settings(args, start),
             pool: &self.pool,
             display: &self.display,
@@ -179,7 +185,7 @@ impl Session<'_> {
         };
         let trained = training.run(task, examples, self.log.take())?;
         let formulation = Formulation { c: trained.kept.step.c, ..formulation };
-        let summary = summary_of(args, &trained, &formulation, examples.outputs.len())?;
+        let summary = summary_of(args, &trained, &formulation, all)?;
         Ok(Outcome { trained, formulation, summary, seconds_reading })
     }
 
@@ -211,6 +217,10 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Model::load).transpose()?;
     let mut data = dataset::read(args, start.as_ref(), session.input()?, &session.pool)?;
+    if let Some(size) = sampling::drawn(args, data.examples.len()) {
+        session.drawn_from = Some(data.examples.len());
+        data.draw(size, args.solver.seed.unwrap_or(0));
+    }
     dataset::check_memory(args, &data)?;
     let start = start.map(|model| dataset::fitted(&model, args, &data)).transpose()?;
     let bias = args.problem.bias;
@@ -275,8 +285,11 @@ fn classes(mut session: Session<'_>) -> Result<()> {
         weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
         kernel: expansion,
     };
-    let described =
-        Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::classifier(&model) };
+    let drawn = session.drawn_from.map_or_else(String::new, |all| {
+        format!("of {} out of {} examples, ", count(data.examples.len() as u64), count(all as u64))
+    });
+    let approximated = kernel.as_ref().map(|kernel| kernel.approximated(&drawn));
+    let described = Described { approximated, ..Described::classifier(&model) };
     session.finish(&outcome, &described, |path| model.save(path))
 }
 

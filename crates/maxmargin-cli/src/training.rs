@@ -49,6 +49,8 @@ pub(crate) struct Training<'t> {
     /// The line on which an example stands, or begins.
     pub(crate) line: &'t dyn Fn(usize) -> u64,
     pub(crate) formulation: Formulation,
+    /// Examples, with those that are not trained on.
+    pub(crate) examples: usize,
     pub(crate) settings: Settings,
     pub(crate) pool: &'t Pool,
     pub(crate) display: &'t Display,
@@ -90,9 +92,9 @@ impl Training<'_> {
             Some(metric) => problem.with_kernel(metric),
             None => problem,
         };
-        let (name, why) = solvers::name(&args.solver, &problem);
+        let (name, why) = solvers::name(args, &problem);
         refusals::check_solver(args, name, why.is_some())?;
-        let solver = solvers::build(name, &args.solver, &args.kernel);
+        let solver = solvers::choose(name, args, &problem, self.examples);
         let mut ladder = self.ladder(&problem)?;
 
         let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
@@ -143,7 +145,7 @@ impl Training<'_> {
 
     /// The values of C.
     fn ladder<T: Task>(&self, problem: &Problem<'_, T>) -> Result<Vec<f64>> {
-        let (options, n) = (&self.args.problem, problem.len() as f64);
+        let (options, n) = (&self.args.problem, self.examples as f64);
         Ok(match (&options.c_path, &options.c_path_per_example) {
             (Some(Ladder::Given(values)), _) => values.clone(),
             (_, Some(Ladder::Given(values))) => values.iter().map(|k| k * n).collect(),

@@ -41,13 +41,70 @@ fn samples_are_estimates_and_come_near() {
     let folder = checkers();
     let train = "train binary train.dat -m k.mm --quiet --json --kernel rbf:gamma=3";
     let best = number(&folder.run(&format!("{train} --solver n-slack --relative-gap 1e-6")).json(), "primal");
-    for options in ["sampled-linear --sampling uniform --sample-size 200", "sampled-constant --sample-size 200"] {
+    for solver in ["sampled-linear", "sampled-constant"] {
+        let options = format!("{solver} --sampling uniform --sample-size 200");
         let run = folder.run(&format!("{train} --solver {options} --epsilon 0.05 --bound 0.1")).json();
         assert_eq!(run["certificate"], "estimate");
         let excess = number(&run, "primal") - best;
         assert!(excess >= -1e-6 * best && excess <= number(&run, "excess_at_most"), "{options}: {excess}");
         assert!(excess <= 0.5 * best, "{options}: {excess} of {best}");
     }
+}
+
+/// One sample for all cuts: in coordinates of what it spans, or by cuts that it grows with.
+#[test]
+fn a_sample_for_all_cuts_comes_near() {
+    let folder = checkers();
+    let train = "train binary train.dat -m k.mm --quiet --json --kernel rbf:gamma=3 --epsilon 0.001";
+    let best = number(&folder.run(&format!("{train} --solver n-slack")).json(), "primal");
+    for solver in ["sampled-linear", "sampled-constant"] {
+        let run = |options: &str| folder.run(&format!("{train} --solver {solver} {options}")).json();
+        // The sample is everything: the proof holds.
+        for options in ["", "--sampling growing"] {
+            let growing = run(options);
+            assert_eq!((&growing["solver"], &growing["certificate"]), (&solver.into(), &"exact".into()));
+            assert!(growing.get("kernel_left_out").is_none());
+        }
+        // As many coordinates as are asked for.
+        let [few, many] = [7, 250].map(|size| run(&format!("--sampling pivoted --sample-size {size}")));
+        assert_eq!((&few["solver"], &few["certificate"]), (&solver.into(), &"estimate".into()));
+        assert_eq!(number(&few, "support_vectors"), 7.0);
+        assert!(number(&few, "primal") > 1.1 * best && number(&few, "kernel_left_out") > 0.1, "{few}");
+        assert!((number(&many, "primal") - best).abs() <= 0.02 * best, "{many}, not {best}");
+        let figures = folder.run("evaluate k.mm train.dat --json").json();
+        assert!((number(&figures, "mean_loss") - number(&many, "train_loss")).abs() < 1e-9);
+    }
+}
+
+/// Many examples that few span.
+#[test]
+fn coordinates_are_taken_where_few_suffice() {
+    let folder = Folder::new();
+    folder.run("generate binary --kind checkers --examples 10500 --noise 0.02 --seed 1 -o train.dat").good();
+    let train = "train binary train.dat -m k.mm --quiet --json --epsilon 0.1 --sample-size 50";
+    let of = |options: &str| folder.run(&format!("{train} {options}")).json();
+    let smooth = of("--kernel rbf:gamma=0.1 --solver sampled-linear");
+    assert!(number(&smooth, "kernel_left_out") <= 1e-3 && number(&smooth, "support_vectors") <= 100.0, "{smooth}");
+    assert_eq!(smooth["certificate"], "estimate");
+    // 100 of its functions do not come near the sharp one.
+    let sharp = of("--kernel rbf:gamma=100 --solver sampled-constant");
+    assert!(sharp.get("kernel_left_out").is_none(), "{sharp}");
+    assert_eq!((&sharp["examples"], &sharp["certificate"]), (&10500.into(), &"estimate".into()));
+}
+
+/// sampled-constant with fewer examples than there are: C is still the weight of the mean slack, and nothing is proven.
+#[test]
+fn a_sample_stands_for_all_examples() {
+    let folder = checkers();
+    let train = "train binary train.dat -m k.mm --quiet --kernel rbf:gamma=3 --solver sampled-constant --sample-size 1";
+    for sampling in ["pivoted", "growing"] {
+        let options = format!("--sampling {sampling} --c-per-example 2 --heldout test.dat");
+        let some = folder.run(&format!("{train} {options} --json")).json();
+        assert_eq!((number(&some, "examples"), number(&some, "c")), (300.0, 600.0));
+        assert_eq!(some["certificate"], "estimate");
+        assert!(number(&some, "support_vectors") <= 64.0, "{some}");
+    }
+    assert!(folder.run(train).good().contains("of 64 out of 300 examples"));
 }
 
 #[test]
@@ -94,9 +151,10 @@ fn what_cannot_be_is_refused() {
         ("--kernel rbf --sample-size 5", "--sample-size: "),
         ("--kernel rbf --solver bcfw --sampling uniform", "--sampling: "),
         ("--kernel rbf --solver sampled-linear --bound 0.1", "--bound: "),
-        ("--kernel rbf --solver sampled-constant --bound 2", "must be below 1"),
-        ("--kernel rbf --solver sampled-constant --heldout test.dat", "--heldout: "),
-        ("--kernel rbf --solver sampled-constant --folds 3", "--folds: "),
+        ("--kernel rbf --solver sampled-constant --bound 0.1", "--bound: "),
+        ("--kernel rbf --solver sampled-constant --sampling uniform --bound 2", "must be below 1"),
+        ("--kernel rbf --solver sampled-constant --sampling uniform --heldout test.dat", "--heldout: "),
+        ("--kernel rbf --solver sampled-constant --sampling uniform --folds 3", "--folds: "),
         ("--kernel rbf --solver sampled-linear --penalty quadratic", "sampled cuts are for linear slack"),
         ("--kernel rbf --solver dual-coordinate", "--low-rank"),
         ("--kernel rbf --low-rank 5 --solver sampled-linear", "--solver: "),

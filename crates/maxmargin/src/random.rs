@@ -23,6 +23,16 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// k of the numbers `0..n`, or all where there are fewer, every set equally likely, in random order.
+    pub(crate) fn choose(&mut self, n: usize, k: usize) -> Vec<usize> {
+        let (mut all, k) = ((0..n).collect::<Vec<_>>(), k.min(n));
+        for i in 0..k {
+            all.swap(i, i + self.below(n - i));
+        }
+        all.truncate(k);
+        all
+    }
+
     /// Fisher and Yates.
     pub(crate) fn shuffle(&mut self, order: &mut [u32]) {
         for i in (1..order.len()).rev() {

@@ -228,6 +228,18 @@ impl SparseMatrix {
         self.end_row();
     }
 
+    /// These rows, in this order.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut selected = Self::new();
+        selected.reserve(rows.len(), rows.iter().map(|&i| self.row(i).len()).sum());
+        for &i in rows {
+            selected.push_row(self.row(i).iter());
+        }
+        selected.set_columns(self.columns());
+        selected
+    }
+
     /// Moves the rows of `other` behind the rows of this one.
     pub fn append(&mut self, mut other: Self) {
         if self.rows() == 0 && self.indices.capacity() <= other.indices.len() {

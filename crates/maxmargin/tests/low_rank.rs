@@ -217,3 +217,34 @@ fn what_cannot_be_done_is_refused() {
     let more_than_there_are = LowRank::new(rbf(), &clusters(5), 1_000_000, Basis::Pivoted, 0, &pool()).unwrap();
     assert_eq!(more_than_there_are.len(), 5);
 }
+
+/// Points of a square, of which a smooth kernel sees little but where they are, roughly.
+fn square(n: usize) -> SparseMatrix {
+    let at = |i: usize, step: usize| (i * step % 1009) as f32 / 1009.0;
+    matrix(&(0..n).map(|i| vec![at(i, 389), at(i, 613) + 0.001]).collect::<Vec<_>>())
+}
+
+#[test]
+fn as_few_pivots_as_leave_a_share() {
+    let (rows, smooth) = (square(1000), || kernel(Shape::Rbf { gamma: 1.0 }));
+    let reaching = |share: f64| LowRank::reaching(smooth(), &rows, 60, share, 1, &pool()).unwrap().unwrap();
+    let (rough, fine) = (reaching(1e-2), reaching(1e-4));
+    assert!(rough.residual() <= 1e-2 && fine.residual() <= 1e-4);
+    assert!(fine.len() <= 60 && rough.len() <= fine.len());
+    // No 60 points span a kernel that hardly sees its neighbours.
+    let sharp = LowRank::reaching(kernel(Shape::Rbf { gamma: 1e5 }), &rows, 60, 1e-2, 1, &pool()).unwrap();
+    assert!(sharp.is_none());
+}
+
+/// Of many rows only some are looked at; what is said to be left is that of all.
+#[test]
+fn pivots_among_some_of_many_rows() {
+    let few = square(1009);
+    let mut rows = few.clone();
+    (0..10).for_each(|_| rows.append(few.clone()));
+    let low = LowRank::new(kernel(Shape::Rbf { gamma: 20.0 }), &rows, 30, Basis::Pivoted, 1, &pool()).unwrap();
+    let (z, mut left) = (low.map(&few, &pool()), 0.0);
+    (0..few.rows()).for_each(|i| left += 1.0 - dot(&wide(z.row(i)), &wide(z.row(i))));
+    let share = left / few.rows() as f64;
+    assert!((low.residual() - share).abs() <= 0.5 * share + 1e-6, "{} {share}", low.residual());
+}

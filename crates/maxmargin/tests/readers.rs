@@ -289,3 +289,23 @@ proptest! {
         check_laws(&bytes, &Pool::new(1).unwrap());
     }
 }
+
+#[test]
+fn drawn_examples_stay_what_they_are() {
+    let text: String = (0..50).map(|i| format!("{} cost:{} 1:{i} 7:1\n\n", i % 3, i + 1)).collect();
+    let all = parse(text.as_bytes(), Required).unwrap();
+    for size in [0, 1, 20, 50, 99] {
+        let mut some = all.clone();
+        let kept = some.draw(size, 4);
+        assert_eq!((kept.len(), some.len(), some.matrix.columns()), (size.min(50), size.min(50), 7));
+        assert!(kept.is_sorted_by(|a, b| a < b));
+        for (example, &i) in kept.iter().enumerate() {
+            assert_eq!((some.line(example), some.labels.name(example)), (all.line(i), all.labels.name(i)));
+            assert_eq!(some.costs.as_ref().unwrap()[example], all.costs.as_ref().unwrap()[i]);
+            assert_eq!(some.matrix.row(example), all.matrix.row(i));
+        }
+    }
+    let drawn = |seed| all.clone().draw(20, seed);
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1), drawn(2));
+}

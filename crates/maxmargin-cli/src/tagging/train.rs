@@ -80,7 +80,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         weights,
         kernel: expansion,
     };
-    let described = Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::tagger(&model) };
+    let approximated = kernel.as_ref().map(|kernel| kernel.approximated(""));
+    let described = Described { approximated, ..Described::tagger(&model) };
     session.finish(&outcome, &described, |path| model.save(path))
 }
 

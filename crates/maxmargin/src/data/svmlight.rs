@@ -18,6 +18,7 @@ use crate::data::number::write_f32;
 use crate::data::svmlight::pieces::{Gathered, Piece};
 use crate::error::Result;
 use crate::parallel::Pool;
+use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView};
 
 /// Must every example have a label?
@@ -79,6 +80,19 @@ impl Labelled {
     pub fn line(&self, example: usize) -> u64 {
         assert!(example < self.len(), "there are {} examples", self.len());
         self.lines.line(example)
+    }
+
+    /// Keeps so many of the examples, or all where there are fewer, drawn from the seed. Those that are kept, in their order.
+    pub fn draw(&mut self, size: usize, seed: u64) -> Vec<usize> {
+        let mut kept = Random::new(seed).choose(self.len(), size);
+        kept.sort_unstable();
+        let mut lines = Lines::default();
+        kept.iter().enumerate().for_each(|(example, &i)| lines.mark(example, self.lines.line(i)));
+        self.lines = lines;
+        self.matrix = self.matrix.select(&kept);
+        self.labels.ids = kept.iter().filter_map(|&i| self.labels.ids.get(i).copied()).collect();
+        self.costs = self.costs.take().map(|costs| kept.iter().map(|&i| costs[i]).collect());
+        kept
     }
 }
 

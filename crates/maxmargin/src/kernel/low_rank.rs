@@ -23,7 +23,8 @@ pub enum Basis {
     /// At random, from the seed.
     Random,
     /// Each with a probability in proportion to what those before leave of `k(x, x)`: incomplete Cholesky with pivots, from the seed. Takes
-    /// `8 n k` bytes while it chooses among n distinct vectors, and time as `n k^2`.
+    /// `8 n k` bytes while it chooses among n distinct vectors, and time as `n k^2`. Of many rows n are drawn for that, at least
+    /// 10,000 and 8 k.
     Pivoted,
 }
 
@@ -39,8 +40,12 @@ const WAVE: usize = 32;
 const ROUND: usize = 64;
 const SHARE: usize = 16;
 
-/// Rows of which the residual of a random basis is taken.
+/// Rows of which the residual is taken, where the choice does not tell it.
 const SAMPLE: usize = 1000;
+
+/// Pivots are chosen among so many rows for each of them, and at least among so many: what these span, all nearly do.
+const ROWS_A_PIVOT: usize = 8;
+const FEWEST_ROWS: usize = 10_000;
 
 /// The vectors of a basis, and the map to coordinates in their span.
 #[derive(Debug)]
@@ -61,6 +66,44 @@ impl LowRank {
         seed: u64,
         pool: &Pool,
     ) -> Result<Self> {
+        let (mut random, n) = (Random::new(seed), rows.rows());
+        let enough = FEWEST_ROWS.max(k.saturating_mul(ROWS_A_PIVOT));
+        if basis == Basis::Random || n <= enough {
+            return Self::among(kernel, rows, (k, basis, 0.0), &mut random, pool);
+        }
+        let some = rows.select(&random.choose(n, enough));
+        let mut found = Self::among(kernel, &some, (k, basis, 0.0), &mut random, pool)?;
+        found.residual = found.sampled_residual(rows, pool);
+        Ok(found)
+    }
+
+    /// Pivots until no more than this share of the kernel is left; None where k of them leave more.
+    pub fn reaching(
+        kernel: Arc<dyn Kernel>,
+        rows: &SparseMatrix,
+        k: usize,
+        share: f64,
+        seed: u64,
+        pool: &Pool,
+    ) -> Result<Option<Self>> {
+        let mut random = Random::new(seed);
+        let some = rows.select(&random.choose(rows.rows(), k.saturating_mul(ROWS_A_PIVOT)));
+        // Of rows that are not looked at somewhat more is left.
+        let mut found = Self::among(kernel, &some, (k, Basis::Pivoted, 0.5 * share), &mut random, pool)?;
+        if found.residual <= share {
+            found.residual = found.sampled_residual(rows, pool);
+        }
+        Ok(Some(found).filter(|found| found.residual <= share))
+    }
+
+    /// At most k of the distinct rows, or as few pivots as leave this share of the kernel.
+    fn among(
+        kernel: Arc<dyn Kernel>,
+        rows: &SparseMatrix,
+        (k, basis, share): (usize, Basis, f64),
+        random: &mut Random,
+        pool: &Pool,
+    ) -> Result<Self> {
         if k == 0 {
             return Err(Error::setting("low-rank", "must be at least 1"));
         }
@@ -73,27 +116,28 @@ impl LowRank {
             let rule = "no example has a positive k(x, x) to begin with; take another kernel";
             return Err(Error::setting("low-rank", rule));
         };
+        let limit = TOLERANCE * largest;
         let (chosen, left) = match basis {
             Basis::Random => {
                 // Where nothing is, nothing is drawn: the first vector always is one.
-                let limit = TOLERANCE * largest;
-                let usable = (0..atoms.rows()).filter(|&a| diagonal[a] > limit && diagonal[a].is_finite()).collect();
-                (drawn(usable, k, seed), None)
+                let usable: Vec<usize> =
+                    (0..atoms.rows()).filter(|&a| diagonal[a] > limit && diagonal[a].is_finite()).collect();
+                (random.choose(usable.len(), k).into_iter().map(|i| usable[i]).collect(), None)
             }
             Basis::Pivoted => {
                 let mut counts = vec![0.0; atoms.rows()];
                 (0..rows.rows()).for_each(|i| counts[numbers.row(i).indices()[0] as usize] += 1.0);
-                let limit = TOLERANCE * largest;
-                let choice = Choice { kernel: &kernel, vectors: &atoms, diagonal: &diagonal, counts: &counts, limit };
-                let (chosen, left) = pivots(&choice, k.min(atoms.rows()), &mut Random::new(seed), pool);
+                let choice =
+                    Choice { kernel: &kernel, vectors: &atoms, diagonal: &diagonal, counts: &counts, limit, share };
+                let (chosen, left) = pivots(&choice, k.min(atoms.rows()), random, pool);
                 (chosen, Some(left))
             }
         };
-        let mut found = Self::of(kernel, &select(&atoms, &chosen), TOLERANCE * largest, pool);
+        let mut found = Self::of(kernel, &atoms.select(&chosen), limit, pool);
         let atom = |i: usize| numbers.row(i).indices()[0] as usize;
         found.residual = match left {
-            Some(left) => share((0..rows.rows()).map(|i| (left[atom(i)], diagonal[atom(i)]))),
-            None => found.sampled_residual(rows, |i| diagonal[atom(i)], pool),
+            Some(left) => share_of((0..rows.rows()).map(|i| (left[atom(i)], diagonal[atom(i)]))),
+            None => found.sampled_residual(rows, pool),
         };
         Ok(found)
     }
@@ -131,7 +175,7 @@ impl LowRank {
                 }
             }
         }
-        let columns = Columns::new(kernel.clone(), select(candidates, &kept));
+        let columns = Columns::new(kernel.clone(), candidates.select(&kept));
         Self { kernel, columns, factor, residual: 0.0 }
     }
 
@@ -150,8 +194,8 @@ impl LowRank {
         self.columns.vectors()
     }
 
-    /// What is lost: the mean of `k(x, x) - |z(x)|^2` over that of `k(x, x)`, from 0 to 1. Of all rows for a pivoted basis,
-    /// of at most 1000 of them for a random one.
+    /// What is lost: the mean of `k(x, x) - |z(x)|^2` over that of `k(x, x)`, from 0 to 1. Of all rows for a basis of pivots
+    /// among all of them, else of at most 1000.
     pub fn residual(&self) -> f64 {
         self.residual
     }
@@ -201,40 +245,21 @@ impl LowRank {
         values
     }
 
-    fn sampled_residual(&self, rows: &SparseMatrix, diagonal: impl Fn(usize) -> f64, pool: &Pool) -> f64 {
+    fn sampled_residual(&self, rows: &SparseMatrix, pool: &Pool) -> f64 {
         let sample: Vec<usize> = ranges(rows.rows(), SAMPLE).into_iter().map(|range| range.start).collect();
         let parts = pool.map(sample.chunks(BLOCK).collect(), |part: &[usize]| {
             let views: Vec<SparseView<'_>> = part.iter().map(|&i| rows.row(i)).collect();
             let squares = |z: &[f64]| z.iter().map(|z| z * z).sum::<f64>();
             self.coordinates(&views).chunks_exact(self.len()).map(squares).collect::<Vec<f64>>()
         });
-        share(sample.iter().zip(parts.into_iter().flatten()).map(|(&i, square)| (diagonal(i) - square, diagonal(i))))
+        let whole = |i: usize| self.kernel.value(rows.row(i), rows.row(i));
+        share_of(sample.iter().zip(parts.into_iter().flatten()).map(|(&i, square)| (whole(i) - square, whole(i))))
     }
 }
 
 /// The sum of what is left over the sum of what was there.
-fn share(parts: impl Iterator<Item = (f64, f64)>) -> f64 {
+pub(super) fn share_of(parts: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (left, whole) =
         parts.fold((0.0, 0.0), |sums: (f64, f64), (left, whole)| (sums.0 + left.max(0.0), sums.1 + whole));
     if whole > 0.0 { left / whole } else { 0.0 }
-}
-
-fn select(rows: &SparseMatrix, chosen: &[usize]) -> SparseMatrix {
-    let mut selected = SparseMatrix::new();
-    selected.reserve(chosen.len(), chosen.iter().map(|&i| rows.row(i).len()).sum());
-    for &i in chosen {
-        selected.push_row(rows.row(i).iter());
-    }
-    selected
-}
-
-/// k of these, every set equally likely.
-fn drawn(mut all: Vec<usize>, k: usize, seed: u64) -> Vec<usize> {
-    let mut random = Random::new(seed);
-    let (n, k) = (all.len(), k.min(all.len()));
-    for i in 0..k {
-        all.swap(i, i + random.below(n - i));
-    }
-    all.truncate(k);
-    all
 }

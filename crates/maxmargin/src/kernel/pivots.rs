@@ -10,6 +10,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::low_rank::share_of;
 use super::triangle::{Rows, subtract_products};
 use super::{Columns, Kernel};
 use crate::memory::zeros;
@@ -46,6 +47,21 @@ pub(super) struct Choice<'c> {
     pub(super) counts: &'c [f64],
     /// Vectors of which no more than this is left are not chosen.
     pub(super) limit: f64,
+    /// The choice is over when no more than this share of the whole is left, or when it is clear that k pivots leave more.
+    pub(super) share: f64,
+}
+
+impl Choice<'_> {
+    /// Is it over after so many pivots of k? What is left of a kernel of low rank falls at least geometrically; the first
+    /// quarter of the pivots need not.
+    fn is_over(&self, parts: &[Part], pivots: usize, k: usize) -> bool {
+        if self.share == 0.0 {
+            return false;
+        }
+        let left = parts.iter().flat_map(|part| &part.left).zip(self.diagonal).zip(self.counts);
+        let left = share_of(left.map(|((left, whole), count)| (count * left, count * whole)));
+        left <= self.share || 4 * pivots >= k && left > self.share.powf(pivots as f64 / k as f64)
+    }
 }
 
 /// At most k of the vectors, and what is left of all in the end.
@@ -78,6 +94,9 @@ pub(super) fn pivots(choice: &Choice<'_>, k: usize, random: &mut Random, pool: &
         }
         let added = chosen.len() - before;
         keep_columns(&mut parts, before, added, k, pool);
+        if choice.is_over(&parts, chosen.len(), k) {
+            break;
+        }
     }
     let left = parts.into_iter().flat_map(|part| part.left).map(|left| left.max(0.0)).collect();
     (chosen, left)

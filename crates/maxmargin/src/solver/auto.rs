@@ -49,7 +49,7 @@ const HUGE: f64 = 1e4;
 const HUGE_UNLISTED: f64 = 1e5;
 
 /// With more atoms than this the first whole cuts, far from the optimum, cost more than they are worth.
-const MOST_ATOMS: usize = 10_000;
+pub const MOST_ATOMS: usize = 10_000;
 
 /// With a kernel and C times the mean of k(x, x) above this, cutting planes take less time than bcfw: in single runs on 22,697
 /// examples of a9a bcfw took 2.1 s at 1, 11 s at 10 and 54 s at 100, sampled cuts 1.4, 4.3 and 3.1 s.

@@ -50,7 +50,7 @@ const DEFAULT_SIZE: usize = 1000;
 const PARTS: usize = 64;
 
 /// P and the training loss are estimated on so many examples, where there are more.
-pub const LOOKED_AT: usize = 10_000;
+const LOOKED_AT: usize = 10_000;
 
 impl Solver for SampledConstant {
     fn name(&self) -> &'static str {
