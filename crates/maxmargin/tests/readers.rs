@@ -292,7 +292,8 @@ proptest! {
 
 #[test]
 fn drawn_examples_stay_what_they_are() {
-    let text: String = (0..50).map(|i| format!("{} cost:{} 1:{i} 7:1\n\n", i % 3, i + 1)).collect();
+    let lines: Vec<String> = (0..50).map(|i| format!("{} cost:{} 1:{i} 7:1\n\n", i % 3, i + 1)).collect();
+    let text = lines.concat();
     let all = parse(text.as_bytes(), Required).unwrap();
     for size in [0, 1, 20, 50, 99] {
         let mut some = all.clone();
