@@ -52,7 +52,9 @@ impl Aligner {
             }
             if at.at_end {
                 // The first column that ends so well.
-                at.j = (1..=self.columns.count).find(|&j| self.matched(rows, top, at.i, j) == value).unwrap_or(0);
+                at.j = (1..=self.columns.count)
+                    .find(|&j| self.matched(rows, top, at.i, j) == value)
+                    .expect("a cell as good as the best");
             }
             if self.walk(rows, top, &mut at, path) {
                 break;
