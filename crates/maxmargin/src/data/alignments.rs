@@ -140,7 +140,13 @@ impl std::fmt::Debug for Stream<'_> {
 impl<'a> Stream<'a> {
     /// Starts reading `input`.
     pub fn new(input: Input<'a>, rule: LabelRule) -> Self {
-        Self { batches: Batches::new(input, 256 << 10, NO_RECORDS), rule }
+        Self::in_pieces(input, rule, 256 << 10)
+    }
+
+    /// A stream that reads `block` bytes at a time: for tests.
+    #[doc(hidden)]
+    pub fn in_pieces(input: Input<'a>, rule: LabelRule, block: usize) -> Self {
+        Self { batches: Batches::new(input, block, NO_RECORDS), rule }
     }
 
     /// The next records, at least one and at most `most` (at least 1); `None` after the last. Does not wait for a full batch

@@ -4,6 +4,7 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is compiled for the oldest machine only")]
 
+use std::array::from_fn;
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -98,6 +99,16 @@ impl Fill<'_> {
 }
 
 #[inline(always)]
+fn most_of(a: Vector, b: Vector) -> Vector {
+    from_fn(|l| larger(a[l], b[l]))
+}
+
+#[inline(always)]
+fn sum_of(a: Vector, b: Vector) -> Vector {
+    from_fn(|l| a[l] + b[l])
+}
+
+#[inline(always)]
 fn vectors(numbers: &[f64]) -> &[Vector] {
     numbers.as_chunks().0
 }
@@ -123,20 +134,20 @@ fn advance<const LOCAL: bool>(
     let mut left = none;
     left[1..].copy_from_slice(&last[steps - 1][..LANES - 1]);
     let (mut best, mut most) = (none, none);
+    // Whole vectors, from their loads to their stores: else the loop over t is the one that is made vectors of.
+    let (open, extend) = ([open; LANES], [extend; LANES]);
     for t in 0..steps {
-        for l in 0..LANES {
-            let before = if LOCAL { larger(left[l], 0.0) } else { left[l] };
-            let m = before + scores[t][l];
-            if LOCAL {
-                best[l] = larger(best[l], m);
-            }
-            f[t][l] = larger(last[t][l] + open, f[t][l] + extend);
-            let own = larger(m, f[t][l]);
-            next[t][l] = own;
-            running[t][l] = most[l];
-            most[l] = larger(most[l], own + starts[t][l]);
+        let above = last[t];
+        let before = if LOCAL { most_of(left, [0.0; LANES]) } else { left };
+        let m = sum_of(before, scores[t]);
+        if LOCAL {
+            best = most_of(best, m);
         }
-        left = last[t];
+        let gap = most_of(sum_of(above, open), sum_of(f[t], extend));
+        let own = most_of(m, gap);
+        (f[t], next[t], running[t]) = (gap, own, most);
+        most = most_of(most, sum_of(own, starts[t]));
+        left = above;
     }
     // What the runs before hand on.
     let (mut before, mut so_far) = (none, f64::NEG_INFINITY);
@@ -145,9 +156,7 @@ fn advance<const LOCAL: bool>(
         so_far = larger(so_far, most[l]);
     }
     for t in 0..steps {
-        for l in 0..LANES {
-            next[t][l] = larger(next[t][l], sums[t][l] + larger(running[t][l], before[l]));
-        }
+        next[t] = most_of(next[t], sum_of(sums[t], most_of(running[t], before)));
     }
     best.iter().fold(f64::NEG_INFINITY, |best, &m| larger(best, m))
 }
