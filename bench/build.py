@@ -6,7 +6,7 @@ import sys
 
 from measure import ROOT, TARGET, relative, run, say
 
-PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "libsvm-official", "matplotlib"]
+PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "libsvm-official", "matplotlib", "parasail"]
 PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 

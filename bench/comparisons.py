@@ -1,6 +1,7 @@
 """The comparisons, one function each. The goals are those of the project's issues."""
 
 import build
+from alignment import align_real, align_speed, align_thja04
 from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from against_libsvm import kernel_adult, kernel_checkers, kernel_checkers_million, kernel_covertype
@@ -211,6 +212,9 @@ COMPARISONS = {
     "factor-certify": factor_certify,
     "factor-multilabel": factor_multilabel,
     "factor-grids": factor_grids,
+    "align-thja04": align_thja04,
+    "align-speed": align_speed,
+    "align-real": align_real,
 }
 # Those that take over ten minutes.
 LONG = {

@@ -3,9 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use maxmargin::model::labeller::SetBuffers;
-use maxmargin::model::{GraphLabeller, Parser, Saved};
+use maxmargin::inference::align::Path;
+use maxmargin::model::{GraphLabeller, PairAligner, Parser, Saved};
 use maxmargin::sparse::{SparseMatrix, SparseView};
 use maxmargin::task::Task;
+use maxmargin::tasks::alignment::{AlignScratch, NONE, Query, Sequence};
 use maxmargin::tasks::factor_graph::{Factors, Graph, GraphScratch};
 use maxmargin::tasks::parsing::{ParseScratch, UNKNOWN};
 
@@ -28,6 +30,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(set.iter().all(|&label| (label as usize) < model.labels.len()));
         }
         Saved::GraphLabeller(model) => label(&model),
+        Saved::PairAligner(model) => align(&model),
     }
 });
 
@@ -38,6 +41,7 @@ fn to_bytes(saved: &Saved) -> Vec<u8> {
         Saved::Parser(model) => model.to_bytes(),
         Saved::Labeller(model) => model.to_bytes(),
         Saved::GraphLabeller(model) => model.to_bytes(),
+        Saved::PairAligner(model) => model.to_bytes(),
     }
     .expect("what loads can be saved")
 }
@@ -47,6 +51,15 @@ fn parse(model: &Parser) {
     let first = if model.lexicon.is_some() { 0 } else { task.grammar().tags().start };
     let decoded = task.decode(&model.weights, &[first, UNKNOWN, first], &mut ParseScratch::default());
     assert!(!decoded.nodes.is_empty());
+}
+
+fn align(model: &PairAligner) {
+    let sequence = |letters: &[u8]| Sequence { letters: letters.to_vec(), marks: vec![0; letters.len()] };
+    let query = Query { x: sequence(&[0, NONE, 0, 1]), candidates: vec![sequence(&[0, 0, 1])], given: None };
+    let mut path = Path::default();
+    let task = model.task().expect("a valid model");
+    task.align(&model.weights, &query, 0, &mut AlignScratch::default(), &mut path);
+    assert!(path.end().is_some_and(|(x, z)| x <= 4 && z <= 3));
 }
 
 fn label(model: &GraphLabeller) {

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::options::{count_from_one, threads, threshold};
 use crate::predict::{Strangers, over_rows};
 use crate::text::{count, counted, fields, number, table};
-use crate::{graphs, multilabel, parsing, tagging};
+use crate::{alignments, graphs, multilabel, parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "LABELLED_FILE")]
     pub(crate) input: PathBuf,
     /// Another model of the same task, to be compared on the same examples: figures side by side, and McNemar's test of
-    /// whether the difference in examples (tag, parse: sentences; graph: graphs) that are wholly right may be chance
+    /// whether the difference in examples (tag, parse: sentences; graph: graphs; align: homologues) that are wholly right may be chance
     #[arg(long, value_name = "MODEL2")]
     pub(crate) compare: Option<PathBuf>,
     /// Only sentences of at most so many words (parse) [default: all]
@@ -94,6 +94,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let other =
                 other.as_ref().and_then(|other| if let Saved::GraphLabeller(m) = other { Some(m) } else { None });
             report(args, model, other, |model| graphs::evaluate::judged(model, Input::open(&args.input)?, &pool))
+        }
+        Saved::PairAligner(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::PairAligner(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| alignments::evaluate::judged(model, Input::open(&args.input)?, &pool))
         }
     }
 }

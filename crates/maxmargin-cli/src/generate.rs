@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use maxmargin::data::output::Output;
-use maxmargin::data::synthetic::{self, GraphSizes, LabelSetSizes, ParseSizes, Sizes, TagSizes};
+use maxmargin::data::synthetic::{self, AlignSizes, GraphSizes, LabelSetSizes, ParseSizes, Sizes, TagSizes};
 use maxmargin::model::TaskKind;
 
 use crate::failure::{Failure, Result};
@@ -40,7 +40,8 @@ pub(crate) struct Args {
     /// Number of words of each tag (tag, parse) [default: 2000, 50]
     #[arg(long, value_name = "N")]
     words: Option<u32>,
-    /// Mean number of tokens of a sentence (tag), most words of one (parse) [default: 15]
+    /// Mean number of tokens of a sentence (tag), most words of one (parse), residues of a sequence (align) [default: 15, 15,
+    /// 50]
     #[arg(long, value_name = "N")]
     length: Option<u32>,
     /// Number of rules of the hidden grammar (parse) [default: 200]
@@ -64,6 +65,27 @@ pub(crate) struct Args {
     /// Columns of cells of a grid (graph) [default: 20]
     #[arg(long, value_name = "N")]
     width: Option<u32>,
+    /// Number of letters (align) [default: 20]
+    #[arg(long, value_name = "K")]
+    letters: Option<u32>,
+    /// Decoys of each sequence (align) [default: 10]
+    #[arg(long, value_name = "N")]
+    decoys: Option<u32>,
+    /// Operations that lead from a part of a sequence to its homologue (align) [default: 30]
+    #[arg(long, value_name = "N")]
+    operations: Option<u32>,
+    /// Share of operations that keep a residue (align) [default: 0.2]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    matches: Option<f64>,
+    /// Share of operations that put a residue in (align); what is left of all replaces one [default: 0.2]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    insertions: Option<f64>,
+    /// Share of operations that leave a residue out (align) [default: 0.2]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    deletions: Option<f64>,
+    /// Probability that a residue is replaced by the one that a hidden table prefers, else by any (align) [default: 1]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    preference: Option<f64>,
     /// Probability that a label is wrong (binary, multiclass, tag); the standard deviation of the features (multilabel, graph);
     /// of checkers that by which a point is displaced after its class was fixed, 0.02 in the literature [default: 0;
     /// multilabel: 1; graph: 2]
@@ -91,7 +113,8 @@ Examples:
   maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt
   maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg
   maxmargin generate multilabel --examples 5000 --labels 50 --cardinality 4 -o sets.dat
-  maxmargin generate graph --examples 100 --height 30 --width 30 --labels 4 -o grids.jsonl";
+  maxmargin generate graph --examples 100 --height 30 --width 30 --labels 4 -o grids.jsonl
+  maxmargin generate align --examples 100 --decoys 20 -o homologues.jsonl";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     check_options(args)?;
@@ -110,18 +133,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Refuses sizes of other tasks.
 fn check_options(args: &Args) -> Result<()> {
-    use Task::{Binary, Graph, Multiclass, Multilabel, Parse, Tag};
+    use Task::{Align, Binary, Graph, Multiclass, Multilabel, Parse, Tag};
     let is_one_of = |tasks: &[Task]| tasks.contains(&args.task);
     let is_board = args.kind == Some(Kind::Checkers);
     // Whether it is given, the option, and the tasks that have it.
-    let options: [(bool, &str, &[Task]); 15] = [
+    let options: [(bool, &str, &[Task]); 22] = [
         (args.kind.is_some(), "--kind", &[Binary]),
         (args.features.is_some(), "--features", &[Binary, Multiclass, Multilabel, Graph]),
         (args.classes.is_some(), "--classes", &[Multiclass]),
         (args.nonzeros.is_some(), "--nonzeros", &[Binary, Multiclass, Multilabel]),
         (args.tags.is_some(), "--tags", &[Tag, Parse]),
         (args.words.is_some(), "--words", &[Tag, Parse]),
-        (args.length.is_some(), "--length", &[Tag, Parse]),
+        (args.length.is_some(), "--length", &[Tag, Parse, Align]),
         (args.rules.is_some(), "--rules", &[Parse]),
         (args.phrases.is_some(), "--phrases", &[Parse]),
         (args.labels.is_some(), "--labels", &[Multilabel, Graph]),
@@ -129,6 +152,13 @@ fn check_options(args: &Args) -> Result<()> {
         (args.correlation.is_some(), "--correlation", &[Multilabel]),
         (args.height.is_some(), "--height", &[Graph]),
         (args.width.is_some(), "--width", &[Graph]),
+        (args.letters.is_some(), "--letters", &[Align]),
+        (args.decoys.is_some(), "--decoys", &[Align]),
+        (args.operations.is_some(), "--operations", &[Align]),
+        (args.matches.is_some(), "--matches", &[Align]),
+        (args.insertions.is_some(), "--insertions", &[Align]),
+        (args.deletions.is_some(), "--deletions", &[Align]),
+        (args.preference.is_some(), "--preference", &[Align]),
         (args.noise.is_some(), "--noise", &[Binary, Multiclass, Tag, Multilabel, Graph]),
     ];
     for (is_given, option, tasks) in options {
@@ -208,6 +238,22 @@ fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
             noise: args.noise.unwrap_or(default.noise),
         };
         return Ok(synthetic::graph(&sizes, args.seed, out, name)?);
+    }
+    if args.task == Task::Align {
+        let default = AlignSizes::default();
+        let length = args.length.unwrap_or(default.length);
+        let sizes = AlignSizes {
+            examples: args.examples,
+            length,
+            letters: args.letters.unwrap_or(default.letters),
+            decoys: args.decoys.unwrap_or(default.decoys),
+            operations: args.operations.unwrap_or(default.operations.min(length)),
+            matches: args.matches.unwrap_or(default.matches),
+            insertions: args.insertions.unwrap_or(default.insertions),
+            deletions: args.deletions.unwrap_or(default.deletions),
+            preference: args.preference.unwrap_or(default.preference),
+        };
+        return Ok(synthetic::align(&sizes, args.seed, out, name)?);
     }
     if args.kind == Some(Kind::Checkers) {
         return Ok(synthetic::checkers(args.examples, args.noise.unwrap_or(0.0), args.seed, out, name)?);

@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::failure::{Failure, Result, print, print_json};
 use crate::summary::{Described, passes};
 use crate::text::{counted, fields, number, table};
-use crate::{graphs, multilabel, parsing, tagging};
+use crate::{alignments, graphs, multilabel, parsing, tagging};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A model that `maxmargin train` saved
     model: PathBuf,
-    /// Features to show for each class, tag, label or template, rules of a grammar, pairs of labels: those with the largest
-    /// weights in absolute value [default: 10]
+    /// Features to show for each class, tag, label or template, rules of a grammar, pairs of labels or letters: those with the
+    /// largest weights in absolute value [default: 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print one JSON object
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Saved::Parser(model) => parsing::inspect::run(&model, top, args.json),
         Saved::Labeller(model) => multilabel::inspect::run(&model, top, args.json),
         Saved::GraphLabeller(model) => graphs::inspect::run(&model, top, args.json),
+        Saved::PairAligner(model) => alignments::inspect::run(&model, top, args.json),
         Saved::Classifier(model) if model.kernel.is_some() && args.top.is_some_and(|top| top > 0) => {
             let what = "this model has a kernel, and so no weights of features to show; leave the option out";
             Err(Failure::Usage(format!("--top: {what}")))

@@ -1,5 +1,6 @@
 //! The program `maxmargin`: parses, calls the library and prints.
 
+mod alignments;
 mod checkpoint;
 mod compare;
 mod dataset;
@@ -36,7 +37,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::checkpoint::Identity;
 
-/// Large-margin classifiers, taggers, parsers and labellers of sets and graphs, trained to a proven optimum.
+/// Large-margin classifiers, taggers, parsers, aligners and labellers of sets and graphs, trained to a proven optimum.
 #[derive(Debug, Parser)]
 #[command(name = "maxmargin", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -54,15 +55,16 @@ Examples:
   maxmargin train parse treebank.mrg -m parser.mm
   maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree
   maxmargin train graph images.jsonl -m images.mm
+  maxmargin train align homologues.jsonl -m aligner.mm
 
 Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment` (label sets: `LABEL,LABEL,... INDEX:VALUE ...`), for
-tags columns of words and tags, for trees brackets as in the Penn Treebank, for graphs JSON lines; plain, .gz or .zst.";
+tags columns of words and tags, for trees brackets as in the Penn Treebank, for graphs and alignments JSON lines; plain, .gz or .zst.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train a model on a labelled file
     Train(Box<train::Args>),
-    /// Write the label or the labels of every example, the tags or the tree of every sentence, the labels of every graph
+    /// Write the label or the labels of every example, the tags or the tree of every sentence, the labels of every graph, alignments
     Predict(predict::Args),
     /// Compare a model's predictions with the labels of a file, or with those of another model
     Evaluate(evaluate::Args),

@@ -1,5 +1,6 @@
 //! The options of `train`, each declared once. All are optional, so that one which does not apply can be refused.
 
+mod alignments;
 mod values;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use maxmargin::kernel::Specification;
 use maxmargin::model::TaskKind;
 use maxmargin::problem;
 
+pub(crate) use alignments::{AlignOptions, GapsName, ReachName};
 use values::{
     at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs, positive, probability,
     seconds, tag_cost, weight_of_slack,
@@ -30,6 +32,8 @@ pub(crate) enum Task {
     Multilabel,
     /// Labels for the variables of factor graphs
     Graph,
+    /// Alignments of two sequences
+    Align,
 }
 
 impl From<Task> for TaskKind {
@@ -41,6 +45,7 @@ impl From<Task> for TaskKind {
             Task::Parse => Self::Parse,
             Task::Multilabel => Self::Multilabel,
             Task::Graph => Self::Graph,
+            Task::Align => Self::Align,
         }
     }
 }
@@ -74,7 +79,7 @@ pub(crate) enum SolverName {
     Gdmm,
     /// The same without multipliers, so that factors agree only about: a baseline
     SoftBcfw,
-    /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse)
+    /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse, align)
     Mle,
 }
 
@@ -117,11 +122,15 @@ impl From<Penalty> for problem::Penalty {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossName {
-    /// Every error costs 1; tag, parse: a sentence with any error
+    /// Every error costs 1; tag, parse: a sentence with any error; align: a decoy in the place of the homologue
     ZeroOne,
     /// Every wrong token costs 1, or what --tag-cost says (tag); every wrong or missing bracket (parse) or label (multilabel),
-    /// every wrong label of a variable (graph) costs 1
+    /// every wrong label of a variable (graph) costs 1; align: the share of residues with a wrong partner
     Hamming,
+    /// The share of true matches that are missed (align)
+    Q,
+    /// The same, where a residue may be matched up to 4 residues off (align)
+    Q4,
     /// 1 - F1 of the brackets of a tree (parse), of the labels of a set (multilabel)
     F1,
     /// Difference of the labels, which are numbers (multiclass)
@@ -447,8 +456,8 @@ pub(crate) struct SolverOptions {
     /// Seed of whatever a solver draws at random; the same seed gives the same model [default: 0]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Start from the weights of this model, which must have the same labels (parse: rules, graph: domains or templates in
-    /// common)
+    /// Start from the weights of this model, which must have the same labels (parse: rules, graph: domains or templates,
+    /// align: letters in common)
     #[arg(long, value_name = "MODEL")]
     pub(crate) warm_start: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use maxmargin::sparse::SparseMatrix;
 use crate::failure::{Failure, Result, note};
 use crate::options::{count_from_one, threads, threshold};
 use crate::text::{count, counted};
-use crate::{graphs, multilabel, parsing, paths, tagging};
+use crate::{alignments, graphs, multilabel, parsing, paths, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -26,12 +26,12 @@ pub(crate) struct Args {
     /// Examples, with or without labels, plain, .gz or .zst; - reads standard input
     #[arg(value_name = "INPUT_FILE")]
     input: PathBuf,
-    /// Where to write the labels, sets or trees, one a line; for columns the lines with their tags [default: standard output]
+    /// Where to write the labels, sets, trees or alignments; for columns the lines with their tags [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for sets
     /// LABEL:GAIN of each label in the set; for tags and trees the score of a sentence in a line before it; for graphs the score
-    /// after the labels and a tab, and what no labelling has more of
+    /// after the labels and a tab, and what no labelling has more of; for alignments those of all candidates
     #[arg(long)]
     pub(crate) scores: bool,
     /// The N best sequences of tags or trees of each sentence, at most 10000 (tag, parse)
@@ -50,9 +50,21 @@ pub(crate) struct Args {
     /// A label has to gain more than T, beside the others of its set (multilabel): a larger T makes sets smaller [default: 0]
     #[arg(long, value_name = "T", value_parser = threshold, allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
+    /// How alignments are written (align) [default: text]
+    #[arg(long, value_name = "F")]
+    pub(crate) format: Option<AlignmentFormat>,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
+}
+
+/// How alignments are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AlignmentFormat {
+    /// For people: blocks of 60 columns with a line between that marks matches
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 /// Each state keeps so many ways.
@@ -68,7 +80,8 @@ Examples:
   maxmargin predict pos.mm new.txt --margins -o tagged.txt
   echo 'the/DT old/JJ man/NN sleeps/VBZ ./.' | maxmargin predict trees.mm - --n-best 3
   maxmargin predict scenes.mm new.dat --threshold 0.5 --scores
-  maxmargin predict images.mm new.jsonl -o labels.jsonl";
+  maxmargin predict images.mm new.jsonl -o labels.jsonl
+  maxmargin predict aligner.mm pairs.jsonl --format json";
 
 /// Examples that are held at a time.
 const BATCH: usize = 8192;
@@ -88,6 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Saved::Parser(model) => parsing::predict::write_all(args, model, input, &pool, out, name),
         Saved::Labeller(model) => multilabel::predict::write_all(args, model, input, &pool, out, name),
         Saved::GraphLabeller(model) => graphs::predict::write_all(args, model, input, &pool, out, name),
+        Saved::PairAligner(model) => alignments::predict::write_all(args, model, input, &pool, out, name),
     };
     match &args.output {
         Some(path) => {
@@ -108,6 +122,7 @@ fn check_options(args: &Args, task: TaskKind) -> Result<()> {
         (args.margins && !is_tag, "--margins", "tags"),
         (args.forced && !is_tag, "--forced", "tags"),
         (args.max_span.is_some() && !is_parse, "--max-span", "trees"),
+        (args.format.is_some() && task != TaskKind::Align, "--format", "alignments"),
         (args.threshold.is_some() && task != TaskKind::Multilabel, "--threshold", "label sets"),
     ];
     match rules.iter().find(|rule| rule.0) {

@@ -45,13 +45,13 @@ fn check_classes(args: &Args) -> Result<()> {
         (
             !is_structured && problem.loss == Some(LossName::Hamming),
             "--loss",
-            "hamming belongs to the tasks tag, parse, multilabel and graph",
+            "hamming belongs to the tasks tag, parse, multilabel, graph and align",
         ),
         (!is_text && args.tag.min_count.is_some(), "--min-count", "belongs to the tasks tag and parse"),
         (
-            !is_text && args.solver.solver == Some(SolverName::Mle),
+            !is_text && args.task != Task::Align && args.solver.solver == Some(SolverName::Mle),
             "--solver",
-            "mle needs a generative model, which the tasks tag and parse have",
+            "mle needs a generative model, which the tasks tag, parse and align have",
         ),
     ];
     refuse(&rules, "")
@@ -77,6 +77,37 @@ fn check_sets(args: &Args) -> Result<()> {
             is_graph && loss.is_some_and(|l| l != LossName::Hamming),
             "--loss",
             "the task graph has the loss hamming only",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
+/// Refuses options of alignments elsewhere, and what alignments do not have.
+fn check_alignments(args: &Args) -> Result<()> {
+    let (align, loss, is_align) = (&args.align, args.problem.loss, args.task == Task::Align);
+    let of_align = "belongs to the task align";
+    let has_free_errors = matches!(loss, Some(LossName::Q | LossName::Q4 | LossName::Hamming));
+    let rules = [
+        (!is_align && align.alignment.is_some(), "--alignment", of_align),
+        (!is_align && align.gaps.is_some(), "--gaps", of_align),
+        (!is_align && align.alphabet.is_some(), "--alphabet", of_align),
+        (!is_align && align.gap_grid.is_some(), "--gap-grid", of_align),
+        (!is_align && matches!(loss, Some(LossName::Q | LossName::Q4)), "--loss", "q and q4 belong to the task align"),
+        (
+            is_align && loss.is_some_and(|l| l != LossName::ZeroOne) && !has_free_errors,
+            "--loss",
+            "the task align has the losses zero-one, q, q4 and hamming",
+        ),
+        (
+            align.gap_grid.is_some() && args.solver.solver != Some(SolverName::Mle),
+            "--gap-grid",
+            "belongs to --solver mle; other solvers learn what gaps cost",
+        ),
+        (
+            is_align && has_free_errors && args.problem.penalty == Some(Penalty::Hard),
+            "--penalty",
+            "some wrong alignments cost nothing by q, q4 and hamming, and the hard margin needs a cost for every error; take \
+             --loss zero-one",
         ),
     ];
     refuse(&rules, "")
@@ -187,7 +218,7 @@ fn check_kernel(args: &Args) -> Result<()> {
     let has_rank = kernel.low_rank.is_some();
     let is_uniform = kernel.sampling == Some(SamplingName::Uniform);
     let is_parse = args.task == Task::Parse;
-    let has_no_kernel = matches!(args.task, Task::Multilabel | Task::Graph);
+    let has_no_kernel = matches!(args.task, Task::Multilabel | Task::Graph | Task::Align);
     let is_auto_path = args.problem.c_path == Some(Ladder::Auto);
     let uses_gram = !has_rank && (!is_linear || is_sampled);
     let estimates =
@@ -258,6 +289,7 @@ pub(crate) fn check(args: &Args) -> Result<()> {
     check_tags(args)?;
     check_trees(args)?;
     check_sets(args)?;
+    check_alignments(args)?;
     let (problem, validation) = (&args.problem, &args.validation);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
     let is_matrix = problem.loss == Some(LossName::Matrix);

@@ -5,7 +5,7 @@ use std::path::Path;
 use maxmargin::data::trees::{Binarise, Shape};
 use maxmargin::inference::chain::Order;
 use maxmargin::kernel::Expansion;
-use maxmargin::model::{self, GraphLabeller, Labeller, Model, Parser, Tagger, TaskKind};
+use maxmargin::model::{self, GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaskKind};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::{Certificate, Status};
@@ -15,12 +15,12 @@ use serde::Serialize;
 
 use crate::checkpoint::Saver;
 use crate::failure::{Result, print, print_json};
-use crate::memory;
 use crate::multilabel::pairs_in_words;
 use crate::step::Step;
 use crate::text::{bytes, count, counted, duration, fields, labels, number, table};
 use crate::train::Args;
 use crate::training::Trained;
+use crate::{alignments, memory};
 
 /// The summary: its fields are the keys of the JSON object.
 #[derive(Debug, Serialize)]
@@ -227,6 +227,19 @@ impl<'m> Described<'m> {
             task: TaskKind::Graph,
             labels: domains_in_words(&model.shape),
             features: format!("{of_variables} of a variable, {}", templates_in_words(&model.shape)),
+            expansion: None,
+            approximated: None,
+            dimension: model.weights.len(),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
+    pub(crate) fn pair_aligner(model: &'m PairAligner) -> Self {
+        Self {
+            task: TaskKind::Align,
+            labels: alignments::kind(model),
+            features: alignments::features(model),
             expansion: None,
             approximated: None,
             dimension: model.weights.len(),

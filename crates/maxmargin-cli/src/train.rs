@@ -25,14 +25,14 @@ use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
-    self, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions, ProblemOptions,
-    SolverOptions, StoppingOptions, TagOptions, ValidationOptions,
+    self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions,
+    ProblemOptions, SolverOptions, StoppingOptions, TagOptions, ValidationOptions,
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};
 use crate::text::count;
 use crate::training::{Examples, Trained, Training};
-use crate::{graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging};
+use crate::{alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -52,6 +52,8 @@ pub(crate) struct Args {
     pub(crate) parse: ParseOptions,
     #[command(flatten)]
     pub(crate) multilabel: MultilabelOptions,
+    #[command(flatten)]
+    pub(crate) align: AlignOptions,
     #[command(flatten)]
     pub(crate) kernel: KernelOptions,
     #[command(flatten)]
@@ -78,6 +80,7 @@ Examples:
   maxmargin train parse wsj.mrg.gz -m wsj.mm --terminals words --features spans --loss f1 --max-words 20
   maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree --heldout scenes.test
   maxmargin train graph images.jsonl -m images.mm --c-per-example 0.1
+  maxmargin train align homologues.jsonl -m aligner.mm --alphabet protein --loss q --heldout others.jsonl
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
         options::Task::Parse => parsing::train::run(session),
         options::Task::Multilabel => multilabel::train::run(session),
         options::Task::Graph => graphs::train::run(session),
+        options::Task::Align => alignments::train::run(session),
     }
 }
 

@@ -1,5 +1,6 @@
 //! How good are predictions? Counts first, figures from the counts, so that batches may come in any order.
 
+pub mod alignments;
 pub mod graphs;
 pub mod label_sets;
 pub mod mcnemar;

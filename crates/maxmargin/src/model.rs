@@ -25,6 +25,7 @@ mod exact;
 mod file;
 mod graph_labeller;
 pub mod labeller;
+mod pair_aligner;
 mod parser;
 mod support;
 pub mod tagger;
@@ -32,6 +33,7 @@ pub mod tagger;
 use container::Container;
 pub use graph_labeller::GraphLabeller;
 pub use labeller::Labeller;
+pub use pair_aligner::PairAligner;
 pub use parser::Parser;
 pub use tagger::Tagger;
 
@@ -51,10 +53,13 @@ pub enum TaskKind {
     Multilabel,
     /// Labels for the variables of a factor graph.
     Graph,
+    /// An alignment of two sequences.
+    Align,
 }
 
 impl TaskKind {
-    const ALL: [Self; 6] = [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph];
+    const ALL: [Self; 7] =
+        [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph, Self::Align];
 }
 
 impl fmt::Display for TaskKind {
@@ -66,6 +71,7 @@ impl fmt::Display for TaskKind {
             Self::Parse => "parse",
             Self::Multilabel => "multilabel",
             Self::Graph => "graph",
+            Self::Align => "align",
         })
     }
 }
@@ -167,6 +173,8 @@ pub enum Saved {
     Labeller(Box<Labeller>),
     /// Of the task graph.
     GraphLabeller(Box<GraphLabeller>),
+    /// Of the task align.
+    PairAligner(Box<PairAligner>),
 }
 
 impl Saved {
@@ -196,6 +204,9 @@ impl Saved {
             Ok(Kind { task: TaskKind::Graph }) => {
                 graph_labeller::model(container).map(|labeller| Self::GraphLabeller(Box::new(labeller)))
             }
+            Ok(Kind { task: TaskKind::Align }) => {
+                pair_aligner::model(container).map(|aligner| Self::PairAligner(Box::new(aligner)))
+            }
             Ok(Kind { task: TaskKind::Binary | TaskKind::Multiclass }) => {
                 file::model(container).map(|model| Self::Classifier(Box::new(model)))
             }
@@ -211,6 +222,7 @@ impl Saved {
             Self::Parser(_) => TaskKind::Parse,
             Self::Labeller(_) => TaskKind::Multilabel,
             Self::GraphLabeller(_) => TaskKind::Graph,
+            Self::PairAligner(_) => TaskKind::Align,
         }
     }
 
@@ -300,7 +312,7 @@ impl Model {
         let count_fits = match self.task {
             TaskKind::Binary => labels == 2,
             TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
-            TaskKind::Tag | TaskKind::Parse | TaskKind::Multilabel | TaskKind::Graph => false,
+            TaskKind::Tag | TaskKind::Parse | TaskKind::Multilabel | TaskKind::Graph | TaskKind::Align => false,
         };
         if !count_fits {
             return fail(format!("{labels} labels for a {} task", self.task));

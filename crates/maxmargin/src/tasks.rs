@@ -1,5 +1,6 @@
 //! The tasks: one file each.
 
+pub mod alignment;
 pub mod binary;
 pub mod factor_graph;
 pub mod multiclass;

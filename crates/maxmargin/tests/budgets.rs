@@ -10,10 +10,11 @@ use common::{Draw, PENALTIES, RESCALINGS, formulation};
 use maxmargin::cache::Cache;
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{self, Strip, read};
+use maxmargin::inference::align::{Op, Path, Reach};
 use maxmargin::inference::chain::Order;
 use maxmargin::inference::map::{Decoder, Scores};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, OracleScratch, Problem};
+use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem};
 use maxmargin::qp::{Cut, Qp};
 use maxmargin::solver::cutting_plane::CuttingPlane;
 use maxmargin::solver::dual_coordinate::DualCoordinate;
@@ -22,6 +23,7 @@ use maxmargin::solver::n_slack::NSlack;
 use maxmargin::solver::{Progress, Report, Settings, Solution};
 use maxmargin::sparse::{SparseMatrix, SparseView};
 use maxmargin::task::{LossTerm, Task};
+use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, Gaps, Query, Sequence};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::tasks::parsing::{ParseFeatures, ParseLoss, ParseScratch, ParseSettings, Parsing};
@@ -132,6 +134,44 @@ fn a_warm_tagger_allocates_nothing() {
                     let f = formulation(1.0, rescaling, penalty);
                     allocates_nothing(&Problem::new(&task, &sentences, &truths, None, f).unwrap(), &w);
                 }
+            }
+        }
+    }
+}
+
+/// Pairs of all lengths and all losses, the longest not first.
+#[test]
+fn a_warm_aligner_allocates_nothing() {
+    let mut draw = Draw(6);
+    let mut sequence = |length: usize| {
+        let letters: Vec<u8> = (0..length).map(|_| draw.below(4) as u8).collect();
+        Sequence { marks: letters.iter().map(|code| code % 2).collect(), letters }
+    };
+    let mut queries: Vec<Query> = [3, 30, 40, 17]
+        .map(|n| Query { x: sequence(n), candidates: vec![sequence(n + 2), sequence(2 * n), sequence(5)], given: None })
+        .into();
+    let mut draw = Draw(7);
+    for loss in [AlignLoss::ZeroOne, AlignLoss::Q, AlignLoss::Q4, AlignLoss::Hamming] {
+        for reach in [Reach::Local, Reach::Global] {
+            let settings =
+                AlignSettings { letters: 4, marks: 2, reach, gaps: Gaps::Affine, loss, gap_grid: Vec::new() };
+            let truths: Vec<Aligned> = queries
+                .iter_mut()
+                .map(|query| {
+                    let (n, extra) = (query.x.len() as u32, if reach == Reach::Global { 2 } else { 0 });
+                    let mut path = Path::default();
+                    path.push(Op::Match, n);
+                    path.push(Op::OnlyZ, extra);
+                    query.given = (loss == AlignLoss::ZeroOne).then(|| path.clone());
+                    Aligned { candidate: 0, residues: query.residues(0), path }
+                })
+                .collect();
+            let task = Alignment::new(settings);
+            let w = draw.weights(task.dimension(), 1.0);
+            let inputs: Vec<&Query> = queries.iter().collect();
+            for rescaling in RESCALINGS {
+                let f = formulation(1.0, rescaling, Penalty::Linear);
+                allocates_nothing(&Problem::new(&task, &inputs, &truths, None, f).unwrap(), &w);
             }
         }
     }

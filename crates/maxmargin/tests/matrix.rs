@@ -9,12 +9,14 @@ use common::{
     Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
     n_slack, separable, to_relative_gap,
 };
+use maxmargin::inference::align::{Op, Path, Reach, Run};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Progress, Settings, Solution, Status};
 use maxmargin::task::Task;
+use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, Gaps, Query, Sequence};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::Multiclass;
 
@@ -131,6 +133,36 @@ fn unlisted() {
     let (task, views) = (Unlisted(Multiclass::new(4, draw.costs(3))), x.views());
     for f in formulations(false) {
         same_bits_for_all_threads(&Problem::new(&task, &views, &y, None, f).unwrap());
+    }
+}
+
+#[test]
+fn alignments() {
+    let mut draw = Draw(5);
+    let settings = AlignSettings {
+        letters: 3,
+        marks: 0,
+        reach: Reach::Local,
+        gaps: Gaps::Affine,
+        loss: AlignLoss::ZeroOne,
+        gap_grid: Vec::new(),
+    };
+    let mut sequence = |length: usize| {
+        let letters = (0..length).map(|_| draw.below(3) as u8).collect();
+        Sequence { letters, marks: Vec::new() }
+    };
+    let path = Path { x: 0, z: 0, runs: vec![Run { op: Op::Match, count: 5 }] };
+    let queries: Vec<Query> = (0..N)
+        .map(|_| Query {
+            x: sequence(6),
+            candidates: vec![sequence(5), sequence(6), sequence(4)],
+            given: Some(path.clone()),
+        })
+        .collect();
+    let outputs = vec![Aligned { candidate: 0, residues: 11, path }; N];
+    let (task, inputs) = (Alignment::new(settings), queries.iter().collect::<Vec<&Query>>());
+    for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
+        same_bits_for_all_threads(&Problem::new(&task, &inputs, &outputs, None, f).unwrap());
     }
 }
 

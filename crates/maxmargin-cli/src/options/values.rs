@@ -2,6 +2,9 @@
 
 use maxmargin::kernel::Specification;
 
+use maxmargin::data::alignments::Alphabet;
+
+use super::alignments::GapGrid;
 use super::{ClassWeight, Ladder, PairsName};
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
@@ -76,6 +79,20 @@ pub(super) fn pairs(text: &str) -> Result<PairsName, String> {
         (_, Some(n)) => at_least_one(n).map(PairsName::Top).map_err(|rule| format!("the N of top:N {rule}")),
         _ => Err("must be none, tree, top:N or all".to_owned()),
     }
+}
+
+pub(super) fn alphabet(text: &str) -> Result<Alphabet, String> {
+    let letters = match text {
+        "protein" => Alphabet::PROTEIN,
+        "dna" => Alphabet::DNA,
+        "" => return Err("has no letters".to_owned()),
+        letters => letters,
+    };
+    Alphabet::new(letters.chars())
+}
+
+pub(super) fn gap_grid(text: &str) -> Result<GapGrid, String> {
+    text.split(',').map(|word| positive(word.trim())).collect::<Result<Vec<f64>, String>>().map(GapGrid)
 }
 
 /// What a label has to gain.

@@ -22,12 +22,13 @@ mod written;
 
 use crate::data::blocks::{Blocks, Cut};
 use crate::data::input::Input;
+use crate::data::json_lines::Piece;
 use crate::data::svmlight::LabelRule;
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::tasks::factor_graph::{Graph, Shape};
 use line::Line;
-use pieces::{Learned, Piece, fitted};
+use pieces::{Learned, fitted};
 
 pub use stream::Stream;
 pub use written::write;

@@ -4,6 +4,7 @@
 //! function of the platform's mathematics library is called. Examples are written as they are drawn, so a file of any
 //! length takes little memory.
 
+mod alignments;
 mod checkers;
 mod graphs;
 mod label_sets;
@@ -19,6 +20,7 @@ use crate::data::svmlight;
 use crate::error::{Error, Result};
 use crate::sparse::SparseView;
 
+pub use alignments::{AlignSizes, align};
 pub use checkers::checkers;
 pub use graphs::{GraphSizes, graph};
 pub use label_sets::{LabelSetSizes, multilabel};

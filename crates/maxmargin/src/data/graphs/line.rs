@@ -4,9 +4,12 @@ mod fields;
 
 use crate::data::blocks::shown;
 use crate::data::graphs::line::fields::{Domain, Fields, Scopes};
+use crate::data::json_lines::{Sketch, explained};
 use crate::data::svmlight::LabelRule;
 use crate::sparse::SparseMatrix;
 use crate::tasks::factor_graph::{Factors, Template};
+
+const SKETCH: Sketch = Sketch { noun: "graph", fields: "{\"domain\": ..., \"x\": ..., ...}" };
 
 /// A graph that is right in itself; whether it goes with others is not known yet.
 #[derive(Debug)]
@@ -21,7 +24,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn parse(text: &[u8], rule: LabelRule) -> Result<Self, String> {
-        let mut fields: Fields = serde_json::from_slice(text).map_err(|error| explained(&error, text))?;
+        let mut fields: Fields = serde_json::from_slice(text).map_err(|error| explained(&error, text, &SKETCH))?;
         if fields.labels.is_none() && rule == LabelRule::Required {
             return Err("labels missing (training and evaluation need one for each variable)".to_owned());
         }
@@ -144,32 +147,4 @@ fn sorted<T>(mut named: Vec<(String, T)>, field: &str) -> Result<Vec<(String, T)
         }
         None => Ok(named),
     }
-}
-
-/// What is wrong with the text, short and on one line.
-#[cold]
-fn explained(error: &serde_json::Error, text: &[u8]) -> String {
-    const LONGEST: usize = 160;
-    let message = error.to_string();
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    let mut what: String = message[..end].chars().take(LONGEST).collect();
-    if message[..end].chars().nth(LONGEST).is_some() {
-        what.push('…');
-    }
-    let what: String =
-        what.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect();
-    let column = error.column();
-    if error.is_data() {
-        return format!("{what}, at column {column}");
-    }
-    if what.contains("number out of range") {
-        return format!("a number is too large, at column {column} (the largest is 3.4e38)");
-    }
-    // Python writes these.
-    let around = &text[column.saturating_sub(3).min(text.len())..(column + 3).min(text.len())];
-    if around.windows(3).any(|word| word == b"NaN" || word == b"Inf") {
-        return format!("a number is not finite, at column {column} (neither JSON nor this task has such numbers)");
-    }
-    let hint = if error.is_eof() { "; a graph must stand on one line" } else { "" };
-    format!("not JSON: {what}, at column {column} (a line is one graph, {{\"domain\": ..., \"x\": ..., ...}}{hint})")
 }

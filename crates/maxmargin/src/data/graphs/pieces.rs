@@ -5,57 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use crate::data::blocks::shown;
 use crate::data::graphs::Graphs;
 use crate::data::graphs::line::Line;
+use crate::data::json_lines::Piece;
 use crate::data::svmlight::LabelRule;
 use crate::sparse::SparseMatrix;
 use crate::tasks::factor_graph::{Factors, Graph, Shape, Template};
-
-/// Some lines, parsed.
-#[derive(Debug)]
-pub(super) struct Piece<E> {
-    /// What stands on a line, by its number from 1.
-    pub(super) examples: Vec<(u64, E)>,
-    /// Lines so far, with those that are blank.
-    pub(super) lines: u64,
-    /// What is wrong with the last one of them, where parsing stopped.
-    pub(super) error: Option<String>,
-}
-
-impl<E> Piece<E> {
-    /// A piece that starts after that many lines.
-    pub(super) fn after(lines: u64) -> Self {
-        Self { examples: Vec::new(), lines, error: None }
-    }
-
-    /// All lines of `text`, up to a bad one.
-    pub(super) fn parse(text: &[u8], parse: impl Fn(&[u8]) -> Result<E, String>) -> Self {
-        let mut piece = Self::after(0);
-        piece.take(text, parse, usize::MAX);
-        piece
-    }
-
-    /// Parses lines of `text` until there are `most` examples or one is bad; returns the bytes taken.
-    pub(super) fn take(&mut self, text: &[u8], parse: impl Fn(&[u8]) -> Result<E, String>, most: usize) -> usize {
-        let mut at = 0;
-        while at < text.len() && self.examples.len() < most {
-            let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
-            self.lines += 1;
-            // Columns in messages count from the start of the line.
-            let line = text[at..end].trim_ascii_end();
-            at = text.len().min(end + 1);
-            if line.is_empty() {
-                continue;
-            }
-            match parse(line) {
-                Ok(example) => self.examples.push((self.lines, example)),
-                Err(what) => {
-                    self.error = Some(what);
-                    break;
-                }
-            }
-        }
-        at
-    }
-}
 
 /// A graph of a known shape, and its labels.
 pub(super) fn fitted(text: &[u8], shape: &Shape, rule: LabelRule) -> Result<(Graph, Vec<u32>), String> {
