@@ -6,3 +6,4 @@ pub mod multiclass;
 pub mod multilabel;
 pub mod parsing;
 pub mod tagging;
+pub mod taxonomy;

@@ -27,7 +27,7 @@ impl Limits {
     }
 
     /// Is that sum of variables at the cap, but for rounding?
-    fn is_full(&self, sum: f64) -> bool {
+    pub(super) fn is_full(&self, sum: f64) -> bool {
         const ROUNDING: f64 = 1e-14;
         sum >= self.cap * (1.0 - ROUNDING)
     }

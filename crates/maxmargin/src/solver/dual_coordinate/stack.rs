@@ -10,8 +10,12 @@ use crate::sparse::SparseView;
 use crate::task::{Listed, Stacked, Task};
 use crate::weights::Weights;
 
-/// What the passes need of the examples. Two kinds stand behind it: one output beside the truth, and many.
+/// What the passes need of the examples. Three kinds stand behind it: one output beside the truth, many with a slot each,
+/// and many with several slots each ([`rows`](super::rows)).
 pub(super) trait Blocks: Sync {
+    /// Where it works, kept by the caller.
+    type Room: Default + Send;
+
     /// Number of examples n.
     fn len(&self) -> usize;
 
@@ -31,23 +35,31 @@ pub(super) trait Blocks: Sync {
     fn share(&self, i: usize) -> f64;
 
     /// Violations of the example's outputs at w; far below zero for the truth itself, where it is among them.
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]);
+    fn violations(&self, example: &Example<'_>, w: &Weights, room: &mut Self::Room, v: &mut [f64]);
 
     /// Violations of some of its outputs only.
-    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]);
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Self::Room, v: &mut [f64]);
 
     /// What the violations change by when w moves by `direction`.
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]);
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Self::Room, slopes: &mut [f64]);
 
     /// Looks at the block of an example.
     fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look;
 
     /// Moves `a`, the variables of the outputs `of`, whose violations are `v`, to the maximum of the example's block where the
     /// others stay zero. `v` is used up.
-    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits);
+    fn maximise(
+        &self,
+        example: &Example<'_>,
+        of: &[u32],
+        limits: Limits,
+        room: &mut Self::Room,
+        v: &mut [f64],
+        a: &mut [f64],
+    );
 
     /// `w += sum delta_k lhs_k` over the outputs `of`.
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]);
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Self::Room, w: &mut [f64]);
 
     /// `sum a_k rhs_k` over the outputs `of`.
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64;
@@ -63,7 +75,7 @@ pub(super) struct Example<'e> {
     pub(super) norm2: f64,
     /// C c_i / n
     pub(super) share: f64,
-    truth: usize,
+    pub(super) truth: usize,
 }
 
 impl Example<'_> {
@@ -75,11 +87,11 @@ impl Example<'_> {
 
 /// What is common to both kinds.
 pub(super) struct Examples<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    listed: &'a dyn Listed<T>,
+    pub(super) problem: &'p Problem<'a, T>,
+    pub(super) listed: &'a dyn Listed<T>,
     phis: &'a [SparseView<'a>],
     rows: Vec<Row>,
-    entries: u64,
+    pub(super) entries: u64,
     share: f64,
 }
 
@@ -113,19 +125,19 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
     }
 
     #[inline]
-    fn example(&self, i: usize) -> Example<'a> {
+    pub(super) fn example(&self, i: usize) -> Example<'a> {
         let Row { norm, truth } = self.rows[i];
         let norm2 = f64::from(norm) * f64::from(norm);
         Example { phi: self.phis[self.problem.place(i)], norm2, share: self.share(i), truth: truth as usize }
     }
 
     #[inline]
-    fn share(&self, i: usize) -> f64 {
+    pub(super) fn share(&self, i: usize) -> f64 {
         self.share * self.problem.weight(i)
     }
 
     #[inline]
-    fn prefetch(&self, i: usize) {
+    pub(super) fn prefetch(&self, i: usize) {
         prefetch(&self.phis[self.problem.place(i)]);
         prefetch(&self.rows[i]);
     }
@@ -142,9 +154,11 @@ pub(super) struct Signed<'p, 'a, T: Task> {
 
 impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
-        let term = |truth: usize, sign: f64| {
+        let mut scratch = T::Scratch::default();
+        let mut term = |truth: usize, sign: f64| {
             let listed = examples.listed;
-            let term = examples.problem.term(listed.losses(&listed.output(truth))[1 - truth]);
+            let losses = listed.losses(&listed.output(truth), &mut scratch);
+            let term = examples.problem.term(losses[1 - truth]);
             (term.rhs, sign * term.factor)
         };
         let terms = [term(0, -1.0), term(1, 1.0)];
@@ -153,6 +167,8 @@ impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
 }
 
 impl<T: Task> Blocks for Signed<'_, '_, T> {
+    type Room = ();
+
     fn len(&self) -> usize {
         self.examples.problem.len()
     }
@@ -177,16 +193,16 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         self.examples.share(i)
     }
 
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+    fn violations(&self, example: &Example<'_>, w: &Weights, (): &mut (), v: &mut [f64]) {
         let (rhs, factor) = self.terms[example.truth];
         v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.base..]);
     }
 
-    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, v: &mut [f64]) {
-        self.violations(example, w, v);
+    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
+        self.violations(example, w, &mut (), v);
     }
 
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
     }
@@ -195,12 +211,12 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         block::look_at_one(v[0], a[0], limits)
     }
 
-    fn maximise(&self, example: &Example<'_>, _: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+    fn maximise(&self, example: &Example<'_>, _: &[u32], limits: Limits, (): &mut (), v: &mut [f64], a: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         a[0] = block::maximise_one(v[0], a[0], factor * factor * example.norm2, limits);
     }
 
-    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], w: &mut [f64]) {
+    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         example.phi.add_to(factor * delta[0], &mut w[self.base..]);
     }
@@ -243,8 +259,9 @@ impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
         let (problem, listed) = (examples.problem, examples.listed);
         let outputs = listed.count();
+        let mut scratch = T::Scratch::default();
         let terms = (0..outputs).flat_map(|truth| {
-            let losses = listed.losses(&listed.output(truth)).to_vec();
+            let losses = listed.losses(&listed.output(truth), &mut scratch).to_vec();
             losses.into_iter().map(|loss| problem.term(loss))
         });
         let (factors, rhs) = terms.map(|term| (term.factor, term.rhs)).unzip();
@@ -260,6 +277,8 @@ impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
 }
 
 impl<T: Task> Blocks for Slotted<'_, '_, T> {
+    type Room = ();
+
     fn len(&self) -> usize {
         self.examples.problem.len()
     }
@@ -284,7 +303,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         self.examples.share(i)
     }
 
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+    fn violations(&self, example: &Example<'_>, w: &Weights, (): &mut (), v: &mut [f64]) {
         let (rhs, factors) = self.terms(example.truth);
         w.scores(self.block, example.phi, v);
         let at_truth = v[example.truth];
@@ -300,7 +319,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         v[example.truth] = f64::MIN;
     }
 
-    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]) {
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
         let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
         let (w, width) = (&w.as_slice()[self.block.base as usize..], self.block.width as usize);
         let mut at_truth = [0.0];
@@ -311,7 +330,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         }
     }
 
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         direction.scores(self.block, example.phi, slopes);
         let at_truth = slopes[example.truth];
         for (slope, factor) in slopes.iter_mut().zip(self.terms(example.truth).1) {
@@ -323,7 +342,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         block::look(v, a, limits)
     }
 
-    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+    fn maximise(&self, example: &Example<'_>, of: &[u32], limits: Limits, (): &mut (), v: &mut [f64], a: &mut [f64]) {
         let q = example.norm2;
         if self.has_unit_factors {
             return block::maximise_stacked(v, a, q, limits);
@@ -334,7 +353,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         block::maximise_pairs(v, a, gram, limits);
     }
 
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]) {
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
         let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
         let (w, truth, phi) = (&mut w[self.block.base as usize..], example.truth, example.phi);
         let changed = delta.iter().filter(|delta| **delta != 0.0).count();
@@ -473,13 +492,14 @@ mod tests {
             let terms = dense(problem, i, &outputs(*problem.truth(i)));
             let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
             let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
-            blocks.violations(&example, &w, &mut v);
-            blocks.slopes(&example, &direction, &mut slopes);
+            let room = &mut Default::default();
+            blocks.violations(&example, &w, room, &mut v);
+            blocks.slopes(&example, &direction, room, &mut slopes);
             let mut some = vec![0.0; others.len()];
-            blocks.violations_of(&example, &others, &w, &mut some);
+            blocks.violations_of(&example, &others, &w, room, &mut some);
             let delta = signed(random, others.len());
             let (mut sum, mut right, mut rhs) = (vec![0.0; d], vec![0.0; d], 0.0);
-            blocks.add(&example, &others, &delta, &mut sum);
+            blocks.add(&example, &others, &delta, room, &mut sum);
             let j = |k: u32, l: u32| if k == l { 2.0 } else { -0.25 };
             let (mut lower, mut full) = (vec![0.0; d * d], vec![0.0; d * d]);
             blocks.add_curvature(&example, &others, j, &mut lower);
@@ -501,7 +521,7 @@ mod tests {
             let mut among_all = vec![0.0; width];
             others.iter().zip(&delta).for_each(|(&k, delta)| among_all[k as usize] = *delta);
             let mut sum_of_all = vec![0.0; d];
-            blocks.add(&example, &all, &among_all, &mut sum_of_all);
+            blocks.add(&example, &all, &among_all, room, &mut sum_of_all);
             sum_of_all.iter().zip(&sum).for_each(|(a, b)| near(*a, *b));
             near(blocks.rhs(&example, &others, &delta), rhs);
             sum.iter().zip(&right).for_each(|(a, b)| near(*a, *b));
