@@ -42,7 +42,11 @@ fn check_classes(args: &Args) -> Result<()> {
         ),
         (is_structured && !problem.class_weight.is_empty(), "--class-weight", of_classes),
         (is_tag && problem.cost_matrix.is_some(), "--cost-matrix", of_matrix_or_tags),
-        (is_structured && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the tasks multiclass and taxonomy"),
+        (
+            is_structured && problem.cost_matrix.is_some(),
+            "--cost-matrix",
+            "belongs to the tasks multiclass and taxonomy",
+        ),
         (
             !is_structured && problem.loss == Some(LossName::Hamming),
             "--loss",
@@ -224,7 +228,11 @@ fn check_kernel(args: &Args) -> Result<()> {
         (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
         (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
         (is_parse && is_sampled, "--solver", "sampled cuts are for kernels, which the task parse does not have"),
-        (has_no_kernel && kernel.kernel.is_some(), "--kernel", "belongs to the tasks binary, multiclass, taxonomy and tag"),
+        (
+            has_no_kernel && kernel.kernel.is_some(),
+            "--kernel",
+            "belongs to the tasks binary, multiclass, taxonomy and tag",
+        ),
         (has_no_kernel && has_rank, "--low-rank", "belongs to kernels, which this task does not have"),
         (has_no_kernel && is_sampled, "--solver", "sampled cuts are for kernels, which this task does not have"),
         (has_rank && kernel.kernel.is_none(), "--low-rank", "comes near a kernel: say which with --kernel"),
@@ -246,7 +254,11 @@ fn check_kernel(args: &Args) -> Result<()> {
             "--bound",
             "holds for --solver sampled-constant, and for sampled-linear with --sampling uniform",
         ),
-        (kernel.bound.is_some() && args.task == Task::Tag, "--bound", "belongs to the tasks binary, multiclass and taxonomy"),
+        (
+            kernel.bound.is_some() && args.task == Task::Tag,
+            "--bound",
+            "belongs to the tasks binary, multiclass and taxonomy",
+        ),
         (is_constant && args.validation.heldout.is_some(), "--heldout", estimates),
         (is_constant && args.validation.folds.is_some(), "--folds", estimates),
         (

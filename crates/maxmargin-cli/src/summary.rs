@@ -415,8 +415,11 @@ impl<'t> Summary<'t> {
             folds: trained.folds,
             cv: trained.validations.as_deref(),
             disagreement: step.disagreement,
-            searched: (!matches!(model.task, TaskKind::Binary | TaskKind::Multiclass | TaskKind::Taxonomy | TaskKind::Tag))
-                .then_some(trained.searched as u64),
+            searched: (!matches!(
+                model.task,
+                TaskKind::Binary | TaskKind::Multiclass | TaskKind::Taxonomy | TaskKind::Tag
+            ))
+            .then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
             excess_at_most: trained.excess,
             kernel: model.expansion.map(|expansion| expansion.kernel().to_string()),

@@ -390,8 +390,7 @@ impl Model {
     /// What predicts with this model, which must be [valid](Self::check).
     pub fn predictor(&self) -> Predictor<'_> {
         debug_assert!(self.check().is_ok());
-        let slots =
-            SlotScores::new(&self.weights, self.features, self.slots() as u32, self.bias, self.kernel.as_ref());
+        let slots = SlotScores::new(&self.weights, self.features, self.slots() as u32, self.bias, self.kernel.as_ref());
         Predictor { task: self.task, slots }
     }
 }

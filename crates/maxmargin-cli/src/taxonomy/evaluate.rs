@@ -3,8 +3,8 @@
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::{LabelRule, Stream};
 use maxmargin::data::taxonomy::known_nodes;
-use maxmargin::metrics::taxonomy::{Evaluation, Evaluator, Level};
 use maxmargin::metrics::ClassFigures;
+use maxmargin::metrics::taxonomy::{Evaluation, Evaluator, Level};
 use maxmargin::model::TaxonomyModel;
 use maxmargin::parallel::Pool;
 use maxmargin::tasks::taxonomy::NodeLoss;
@@ -105,11 +105,15 @@ impl Shown for Figures {
         ];
         if self.unseen_labels > 0 {
             let examples = counted(self.unseen_labels, "example");
-            lines.push(("unseen labels", format!("{examples} whose label is no node, counted as errors of the largest loss")));
+            lines.push((
+                "unseen labels",
+                format!("{examples} whose label is no node, counted as errors of the largest loss"),
+            ));
         }
         if self.untrained_labels > 0 {
             let examples = counted(self.untrained_labels, "example");
-            lines.push(("untrained", format!("{examples} whose label has no training examples and is never predicted")));
+            lines
+                .push(("untrained", format!("{examples} whose label has no training examples and is never predicted")));
         }
         let mut rows = vec![["depth", "examples", "accuracy"].map(str::to_owned).to_vec()];
         rows.extend(self.levels.iter().map(|l| vec![l.depth.to_string(), count(l.examples), percent(l.accuracy)]));

@@ -119,7 +119,8 @@ fn in_words(model: &TaxonomyModel, top: usize) -> String {
         }
         let shown = strongest.iter().take(SHOWN).enumerate();
         let rows: Vec<_> = shown.map(|(slot, of)| [vec![of.slot.clone()], weights(slot)].concat()).collect();
-        return format!("{text}\nstrongest features of each attribute, as INDEX:WEIGHT\n{}", table(&rows)) + more(strongest.len());
+        return format!("{text}\nstrongest features of each attribute, as INDEX:WEIGHT\n{}", table(&rows))
+            + more(strongest.len());
     }
     let hierarchy = &*model.hierarchy;
     let slot = |node: u32| match model.architecture {
@@ -128,7 +129,8 @@ fn in_words(model: &TaxonomyModel, top: usize) -> String {
     };
     let row = |node: u32| [vec![indented(hierarchy, node)], slot(node).map(weights).unwrap_or_default()].concat();
     let rows: Vec<_> = (0..hierarchy.len().min(SHOWN) as u32).map(row).collect();
-    let title = if strongest.is_empty() { "the nodes" } else { "the nodes, and their strongest features as INDEX:WEIGHT" };
+    let title =
+        if strongest.is_empty() { "the nodes" } else { "the nodes, and their strongest features as INDEX:WEIGHT" };
     format!("{text}\n{title}\n{}", table(&rows)) + more(hierarchy.len())
 }
 

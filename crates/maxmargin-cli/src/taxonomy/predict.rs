@@ -31,16 +31,17 @@ pub(crate) fn write_all(
     let mut strangers = Strangers::default();
     while let Some(batch) = stream.next_batch(BATCH)? {
         strangers.look(model.features, &batch.matrix);
-        let parts = over_rows(model, &predictor, args.depth_threshold, &batch, pool, |text: &mut String, node, scores| {
-            text.push_str(&model.hierarchy.names()[node as usize]);
-            if args.scores {
-                for (k, (label, score)) in labels.iter().zip(scores).enumerate() {
-                    let gap = if k == 0 { '\t' } else { ' ' };
-                    write!(text, "{gap}{label}:{score}").expect("strings take all text");
+        let parts =
+            over_rows(model, &predictor, args.depth_threshold, &batch, pool, |text: &mut String, node, scores| {
+                text.push_str(&model.hierarchy.names()[node as usize]);
+                if args.scores {
+                    for (k, (label, score)) in labels.iter().zip(scores).enumerate() {
+                        let gap = if k == 0 { '\t' } else { ' ' };
+                        write!(text, "{gap}{label}:{score}").expect("strings take all text");
+                    }
                 }
-            }
-            text.push('\n');
-        });
+                text.push('\n');
+            });
         for part in parts {
             out.write_all(part.as_bytes()).map_err(|e| Error::io(name, e))?;
         }

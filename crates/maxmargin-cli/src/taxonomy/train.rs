@@ -113,7 +113,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
         kernel: expansion,
     };
-    let described = Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::taxonomy(&model) };
+    let described =
+        Described { approximated: kernel.as_ref().map(Kernelised::in_words), ..Described::taxonomy(&model) };
     session.finish(&outcome, &described, |path| model.save(path))
 }
 
@@ -271,7 +272,10 @@ impl Unseen {
         let unknown = truths.iter().filter(|t| t.is_none()).count() as u64;
         if unknown > 0 {
             let all = counted(examples.len() as u64, "held-out example");
-            note(&format!("{} of {all} have labels that are no nodes of the taxonomy and count as errors", count(unknown)));
+            note(&format!(
+                "{} of {all} have labels that are no nodes of the taxonomy and count as errors",
+                count(unknown)
+            ));
         }
         Ok(Self { matrix, truths, checksum: examples.checksum })
     }

@@ -76,7 +76,9 @@ pub fn read(input: Input<'_>) -> Result<Hierarchy> {
             }
             Flaw::Cycle(nodes) => {
                 let line = line_of(nodes[0], Some(nodes[1 % nodes.len()]));
-                let way = chain(&nodes.iter().chain(&nodes[..1]).map(|&node| names[node as usize].as_str()).collect::<Vec<_>>());
+                let way = chain(
+                    &nodes.iter().chain(&nodes[..1]).map(|&node| names[node as usize].as_str()).collect::<Vec<_>>(),
+                );
                 bad(line, format!("a cycle, each below the next: {way}"))
             }
             Flaw::Roots(roots) => {
@@ -159,7 +161,12 @@ pub fn read_class_features(input: Input<'_>, hierarchy: &Hierarchy, classes: &[u
         }
         let is_again = match place {
             Some(place) => rows[place].replace(row).is_some(),
-            None => others.contains(&node) || { others.push(node); false },
+            None => {
+                others.contains(&node) || {
+                    others.push(node);
+                    false
+                }
+            }
         };
         if is_again { Err(format!("class '{class}' has a line already")) } else { Ok(()) }
     })?;
@@ -207,7 +214,8 @@ mod tests {
         result.expect_err("an error").to_string()
     }
 
-    const TREE: &str = "\u{feff}# animals\nmammal\tanimal # a comment\r\n\nbird animal\ncat mammal\ndog mammal\nsparrow bird\n";
+    const TREE: &str =
+        "\u{feff}# animals\nmammal\tanimal # a comment\r\n\nbird animal\ncat mammal\ndog mammal\nsparrow bird\n";
 
     #[test]
     fn a_tree_is_read() {
@@ -262,7 +270,8 @@ mod tests {
 
     #[test]
     fn features_of_classes() {
-        let (found, others) = features("dog legs:4 barks\nsparrow legs:2 flies # small\nbird flies\ncat legs:4 sings:0\n").unwrap();
+        let (found, others) =
+            features("dog legs:4 barks\nsparrow legs:2 flies # small\nbird flies\ncat legs:4 sings:0\n").unwrap();
         assert_eq!(found.attributes, ["legs", "barks", "flies"]);
         assert_eq!(found.rows, [vec![(0, 2.0), (2, 1.0)], vec![(0, 4.0)], vec![(0, 4.0), (1, 1.0)]]);
         assert_eq!(others, 1);
@@ -273,7 +282,10 @@ mod tests {
             ("cat legs:inf\n", "f:1: 'legs:inf' (an attribute is NAME or NAME:VALUE, the value a finite number)"),
             ("cat a\ncat b\n", "f:2: class 'cat' has a line already"),
             ("cat a\ndog b\n", "f:2: class 'sparrow' of the data has no line (CLASS ATTRIBUTE[:VALUE] ...)"),
-            ("cat a\ndog a\nsparrow b\n", "f:3: classes 'cat' and 'dog' have the same features, and nothing could tell them apart (give one an attribute of its own)"),
+            (
+                "cat a\ndog a\nsparrow b\n",
+                "f:3: classes 'cat' and 'dog' have the same features, and nothing could tell them apart (give one an attribute of its own)",
+            ),
             ("cat\ndog\nsparrow\n", "f:3: no class has an attribute"),
         ] {
             assert_eq!(message(features(text)), expected);

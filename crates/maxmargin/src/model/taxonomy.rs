@@ -327,10 +327,10 @@ pub(super) fn model(mut container: Container<'static>) -> Result<TaxonomyModel> 
         },
     };
     let kernel = record.kernel.map(|kernel| support::expansion(kernel, &mut container)).transpose()?;
-    let weights = match kernel {
-        Some(_) => Weights::default(),
+    let (weights, width) = match kernel {
+        Some(_) => (Weights::default(), None),
         None => match container.take(WEIGHTS)? {
-            (shape, Data::F64(weights)) if shape.len() == 2 => weights.into_owned().into(),
+            (shape, Data::F64(weights)) if shape.len() == 2 => (weights.into_owned().into(), Some(shape[1])),
             _ => return damaged("weights are not a matrix"),
         },
     };
@@ -348,5 +348,8 @@ pub(super) fn model(mut container: Container<'static>) -> Result<TaxonomyModel> 
         kernel,
     };
     model.check()?;
-    Ok(model)
+    match width.filter(|&width| width != model.slots().len()) {
+        Some(width) => damaged(format!("rows of {width} weights for {} slots", model.slots().len())),
+        None => Ok(model),
+    }
 }

@@ -65,7 +65,13 @@ impl<T: Task> Problem<'_, T> {
             let at = listed.index(truth);
             let at_truth = scores[at];
             let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scores[k], loss);
-            return Ok(listed.losses(truth, task).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
+            return Ok(listed
+                .losses(truth, task)
+                .iter()
+                .enumerate()
+                .filter(|e| e.0 != at)
+                .map(share)
+                .fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
             match self.counted() {

@@ -111,8 +111,7 @@ impl Lambda {
         let ((a, a_values), (b, b_values)) = (self.row(k), self.row(l));
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
-            let (slot, other) =
-                (a.get(i).copied().unwrap_or(u32::MAX), b.get(j).copied().unwrap_or(u32::MAX));
+            let (slot, other) = (a.get(i).copied().unwrap_or(u32::MAX), b.get(j).copied().unwrap_or(u32::MAX));
             let mut value = 0.0;
             if slot <= other {
                 value += a_values[i];

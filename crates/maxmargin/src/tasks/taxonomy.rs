@@ -79,7 +79,8 @@ impl Taxonomy {
         loss: NodeLoss,
     ) -> Result<Self> {
         let fail = |name, rule: String| Err(Error::setting(name, rule));
-        let are_nodes = classes.is_sorted_by(|a, b| a < b) && classes.last().is_some_and(|&k| (k as usize) < hierarchy.len());
+        let are_nodes =
+            classes.is_sorted_by(|a, b| a < b) && classes.last().is_some_and(|&k| (k as usize) < hierarchy.len());
         if !are_nodes {
             return fail("classes", "must be nodes of the taxonomy, ascending".to_owned());
         }
@@ -142,7 +143,8 @@ impl Taxonomy {
 
     fn largest_losses(&self) -> &[f64] {
         self.largest.get_or_init(|| {
-            let (mut scratch, largest_of) = (TaxonomyScratch::default(), |row: &[f64]| row.iter().copied().fold(0.0, f64::max));
+            let (mut scratch, largest_of) =
+                (TaxonomyScratch::default(), |row: &[f64]| row.iter().copied().fold(0.0, f64::max));
             self.classes.iter().map(|node| largest_of(self.losses(node, &mut scratch))).collect()
         })
     }
@@ -178,7 +180,8 @@ fn check_features(features: &ClassFeatures, classes: usize) -> Result<()> {
         return fail(format!("{} rows of {} attributes for {classes} classes", rows.len(), attributes.len()));
     }
     let is_row = |row: &Vec<(u32, f64)>| {
-        let ascends = row.is_sorted_by(|a, b| a.0 < b.0) && row.last().is_none_or(|e| (e.0 as usize) < attributes.len());
+        let ascends =
+            row.is_sorted_by(|a, b| a.0 < b.0) && row.last().is_none_or(|e| (e.0 as usize) < attributes.len());
         ascends && row.iter().all(|e| e.1.is_finite() && e.1 != 0.0)
     };
     match rows.iter().position(|row| !is_row(row)) {

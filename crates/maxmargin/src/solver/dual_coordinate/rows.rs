@@ -17,8 +17,10 @@ const FEW: usize = 16;
 const JOIN: usize = 4;
 /// At most so often.
 const ROUNDS: usize = 100;
+/// As long as outputs join, pairs exchange weight until so much of their gain is left.
+const ROUGH: f64 = 0.1;
 /// An output joins that would gain more than this share of the first gain.
-const PRECISION: f64 = 1e-10;
+const JOINING: f64 = 1e-10;
 /// With so many slots at most, w is changed in all at once where many change.
 const NEAR: usize = 256;
 /// Of more outputs than that, some are left out of the curvature: the step is a little less than Newton's, no less downhill.
@@ -40,9 +42,13 @@ pub(super) struct Room<T: Task> {
     /// Slots that matter, and a number for each of all slots, zero between two uses.
     slots: Vec<u32>,
     change: Vec<f64>,
-    /// The outputs that a block is solved over: places among those asked for, violations, variables, inner products.
+    /// The outputs that a block is solved over: places among those asked for, terms, inner products of the truth's row with
+    /// theirs, and of their rows less the truth's, below the diagonal.
     active: Vec<usize>,
     terms: Vec<Term>,
+    with_truth: Vec<f64>,
+    inner: Vec<f64>,
+    /// Their violations, variables and left sides' inner products.
     v: Vec<f64>,
     a: Vec<f64>,
     gram: Vec<f64>,
@@ -58,6 +64,8 @@ impl<T: Task> Default for Room<T> {
             change: Vec::new(),
             active: Vec::new(),
             terms: Vec::new(),
+            with_truth: Vec::new(),
+            inner: Vec::new(),
             v: Vec::new(),
             a: Vec::new(),
             gram: Vec::new(),
@@ -80,39 +88,60 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
         self.examples.listed.output(example.truth)
     }
 
-    /// `<Lambda(truth) - Lambda(k), Lambda(truth) - Lambda(l)>`
-    fn inner(&self, truth: usize, k: u32, l: u32) -> f64 {
-        let (k, l) = (k as usize, l as usize);
-        let inner = |a: usize, b: usize| self.lambda.inner(a, b);
-        inner(truth, truth) - inner(truth, k) - inner(truth, l) + inner(k, l)
+    /// The output at that place among those asked for becomes active.
+    fn activate(&self, example: &Example<'_>, truth: &T::Output, of: &[u32], place: usize, room: &mut Room<T>) {
+        let (t, k) = (example.truth, of[place] as usize);
+        let with_truth = self.lambda.inner(t, k);
+        room.active.push(place);
+        room.terms.push(self.term(truth, k as u32));
+        room.with_truth.push(with_truth);
+        let own = self.lambda.inner(t, t) - with_truth;
+        for (&other, with_truth) in room.active.iter().zip(&room.with_truth) {
+            room.inner.push(own - with_truth + self.lambda.inner(k, of[other] as usize));
+        }
     }
 
     /// Solves the block over the active outputs, and leaves what they changed by in `room.v`.
-    fn solve_active(&self, example: &Example<'_>, of: &[u32], limits: Limits, room: &mut Room<T>, v: &[f64], a: &mut [f64]) {
-        let (count, q) = (room.active.len(), example.norm2);
-        room.gram.clear();
-        for (at, &k) in room.active.iter().enumerate() {
-            for (other, &l) in room.active.iter().enumerate() {
-                let value = if other < at {
-                    room.gram[other * count + at]
-                } else {
-                    q * room.terms[at].factor * room.terms[other].factor * self.inner(example.truth, of[k], of[l])
-                };
-                room.gram.push(value);
+    fn solve_active(
+        &self,
+        example: &Example<'_>,
+        limits: Limits,
+        precision: f64,
+        room: &mut Room<T>,
+        v: &[f64],
+        a: &mut [f64],
+    ) {
+        let count = room.active.len();
+        room.gram.resize(count * count, 0.0);
+        let mut inner = room.inner.iter();
+        for k in 0..count {
+            for (l, &inner) in (0..=k).zip(&mut inner) {
+                let value = example.norm2 * room.terms[k].factor * room.terms[l].factor * inner;
+                room.gram[k * count + l] = value;
+                room.gram[l * count + k] = value;
             }
         }
         room.v.clear();
         room.v.extend(room.active.iter().map(|&k| v[k]));
         room.a.clear();
         room.a.extend(room.active.iter().map(|&k| a[k]));
-        block::maximise_pairs(&mut room.v, &mut room.a, |k, l| room.gram[k * count + l], limits);
+        // As read in the loop over all outputs: l stays, k runs along a row.
+        block::maximise_pairs(&mut room.v, &mut room.a, |k, l| room.gram[l * count + k], limits, precision);
         for ((&k, &new), change) in room.active.iter().zip(&room.a).zip(&mut room.v) {
             *change = new - std::mem::replace(&mut a[k], new);
         }
     }
 
     /// Up to [`JOIN`] outputs that are not active become so, those with the largest violation above `least`.
-    fn join(&self, truth: &T::Output, of: &[u32], least: f64, room: &mut Room<T>, v: &[f64]) -> bool {
+    fn join(
+        &self,
+        example: &Example<'_>,
+        truth: &T::Output,
+        of: &[u32],
+        least: f64,
+        room: &mut Room<T>,
+        v: &[f64],
+    ) -> bool {
         let mut best: [Option<usize>; JOIN] = [None; JOIN];
         let value = |place: Option<usize>| place.map_or(least, |k| v[k]);
         for (k, &own) in v.iter().enumerate() {
@@ -123,8 +152,7 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
             }
         }
         for k in best.into_iter().flatten() {
-            room.active.push(k);
-            room.terms.push(self.term(truth, of[k]));
+            self.activate(example, truth, of, k, room);
         }
         best[0].is_some()
     }
@@ -137,8 +165,9 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
         for ((&k, term), change) in active.iter().zip(&*terms).zip(&*changes) {
             let scale = example.norm2 * term.factor * change;
             if scale != 0.0 {
-                self.lambda
-                    .each_difference(example.truth, of[k] as usize, |slot, value| of_slots[slot as usize] += scale * value);
+                self.lambda.each_difference(example.truth, of[k] as usize, |slot, value| {
+                    of_slots[slot as usize] += scale * value
+                });
             }
         }
         scores.resize(self.lambda.len(), 0.0);
@@ -251,27 +280,31 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         let truth = self.truth(example);
         let is_small = of.len() <= FEW;
         room.active.clear();
-        // The truth is among all outputs, not among those with weight.
-        room.active.extend((0..of.len()).filter(|&k| of[k] as usize != example.truth && (is_small || a[k] > 0.0)));
         room.terms.clear();
-        room.terms.extend(room.active.iter().map(|&k| self.term(&truth, of[k])));
-        if is_small {
-            return self.solve_active(example, of, limits, room, v, a);
+        room.with_truth.clear();
+        room.inner.clear();
+        // The truth is among all outputs, not among those with weight.
+        for k in (0..of.len()).filter(|&k| of[k] as usize != example.truth && (is_small || a[k] > 0.0)) {
+            self.activate(example, &truth, of, k, room);
         }
-        let mut first = None;
-        for round in 0..ROUNDS {
+        if is_small {
+            return self.solve_active(example, limits, block::PRECISION, room, v, a);
+        }
+        let (mut first, mut is_solved) = (None, false);
+        for _ in 0..ROUNDS {
             let sum: f64 = room.active.iter().map(|&k| a[k]).sum();
             let shift = limits.ridge * sum;
             let level = if limits.is_full(sum) { f64::INFINITY } else { shift };
             let level = room.active.iter().filter(|&&k| a[k] > 0.0).fold(level, |least, &k| least.min(v[k]));
             let highest = v.iter().copied().fold(shift, f64::max);
-            let least = level.max(shift) + PRECISION * *first.get_or_insert(highest - level);
-            // Where none joins, only what is there may have something to exchange, and that once.
-            if !self.join(&truth, of, least, room, v) && round > 0 {
+            let least = level.max(shift) + JOINING * *first.get_or_insert(highest - level);
+            let joined = self.join(example, &truth, of, least, room, v);
+            if !joined && is_solved {
                 return;
             }
-            self.solve_active(example, of, limits, room, v, a);
+            self.solve_active(example, limits, if joined { ROUGH } else { block::PRECISION }, room, v, a);
             self.follow(example, &truth, of, room, v);
+            is_solved = !joined;
         }
     }
 
@@ -312,7 +345,8 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         let mut entries: Vec<(u32, usize, f64)> = Vec::new();
         for (row, &k) in of.iter().enumerate() {
             let factor = self.term(&truth, k).factor;
-            self.lambda.each_difference(example.truth, k as usize, |slot, value| entries.push((slot, row, factor * value)));
+            self.lambda
+                .each_difference(example.truth, k as usize, |slot, value| entries.push((slot, row, factor * value)));
         }
         let mut slots: Vec<u32> = entries.iter().map(|e| e.0).collect();
         slots.sort_unstable();

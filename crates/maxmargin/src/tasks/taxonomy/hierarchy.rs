@@ -313,7 +313,9 @@ mod tests {
         };
         assert_eq!([common("c", "d"), common("c", "b2"), common("c", "chain")], [(1, 2), (2, 3), (3, 5)]);
         assert_eq!([common("c", "b"), common("b", "b"), common("a", "chain")], [(2, 2), (2, 0), (1, 1)]);
-        assert!(tree.is_below(node(&tree, "c"), node(&tree, "b")) && !tree.is_below(node(&tree, "b"), node(&tree, "c")));
+        assert!(
+            tree.is_below(node(&tree, "c"), node(&tree, "b")) && !tree.is_below(node(&tree, "b"), node(&tree, "c"))
+        );
         // Numbers do not follow the order of the lines.
         let mut turned = TREE;
         turned.reverse();
@@ -322,9 +324,17 @@ mod tests {
 
     #[test]
     fn a_lattice() {
-        let lattice =
-            hierarchy(&[("a", "r"), ("b", "r"), ("x", "a"), ("x", "b"), ("y", "a"), ("z", "b"), ("x1", "x"), ("y", "x")])
-                .unwrap();
+        let lattice = hierarchy(&[
+            ("a", "r"),
+            ("b", "r"),
+            ("x", "a"),
+            ("x", "b"),
+            ("y", "a"),
+            ("z", "b"),
+            ("x1", "x"),
+            ("y", "x"),
+        ])
+        .unwrap();
         assert!(!lattice.is_tree());
         let of = |name: &str| node(&lattice, name);
         assert_eq!([lattice.height(of("r")), lattice.height(of("a")), lattice.height(of("x"))], [3, 2, 1]);
