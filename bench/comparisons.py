@@ -13,6 +13,7 @@ from measure import PROGRAM, best, say
 from parsing import parse_accuracy, parse_calls, parse_jfy09, parse_speed, parse_threads
 from solvers import compare_threads, fast_threads, memory, one_slack, tag_memory
 from tagging import tag_ocr, tag_thja04
+from taxonomy import taxonomy_argmax, taxonomy_thja04
 
 # The setting of Joachims, Finley, Yu 2009 for covertype.
 LOSS, C, EPSILON = 100, 1e7, 0.1
@@ -215,6 +216,8 @@ COMPARISONS = {
     "align-thja04": align_thja04,
     "align-speed": align_speed,
     "align-real": align_real,
+    "taxonomy-thja04": taxonomy_thja04,
+    "taxonomy-argmax": taxonomy_argmax,
 }
 # Those that take over ten minutes.
 LONG = {

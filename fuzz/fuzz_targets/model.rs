@@ -22,6 +22,12 @@ fuzz_target!(|data: &[u8]| {
             let y = model.predictor().predict(x, &mut Vec::new());
             assert!((y as usize) < model.labels.len());
         }
+        Saved::Taxonomy(model) => {
+            let mut rows = SparseMatrix::new();
+            rows.push_row([(0, 1.0), (3, -1.0)]);
+            let predictor = model.predictor().expect("a valid model");
+            predictor.predict_all(rows.range(0..1), Some(0.5), |node, _| assert!((node as usize) < model.hierarchy.len()));
+        }
         Saved::Tagger(model) => drop(model.predictor().expect("a valid model")),
         Saved::Parser(model) => parse(&model),
         Saved::Labeller(model) => {
@@ -37,6 +43,7 @@ fuzz_target!(|data: &[u8]| {
 fn to_bytes(saved: &Saved) -> Vec<u8> {
     match saved {
         Saved::Classifier(model) => model.to_bytes(),
+        Saved::Taxonomy(model) => model.to_bytes(),
         Saved::Tagger(model) => model.to_bytes(),
         Saved::Parser(model) => model.to_bytes(),
         Saved::Labeller(model) => model.to_bytes(),

@@ -39,18 +39,7 @@ pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &
         Task::Binary => Classes::binary(&examples, args.problem.positive.as_deref(), &name)?,
         _ => Classes::multiclass(&examples, &name)?,
     };
-    let given = &args.problem.class_weight;
-    let of_classes = match given.as_slice() {
-        [] => None,
-        [ClassWeight::Balanced] => Some(classes.balanced_weights()),
-        given => {
-            let pair = |weight: &ClassWeight| match weight {
-                ClassWeight::Given(label, weight) => Some((label.clone(), *weight)),
-                ClassWeight::Balanced => None,
-            };
-            Some(classes.given_weights(&given.iter().filter_map(pair).collect::<Vec<_>>())?)
-        }
-    };
+    let of_classes = class_weights(args, &classes)?;
     if examples.costs.is_some() && args.problem.penalty == Some(Penalty::Hard) {
         note("cost: has no effect with the hard margin, which has no slack to weigh");
     }
@@ -69,6 +58,19 @@ pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &
     // The classes say the same.
     examples.labels.ids = Vec::new();
     Ok(Data { examples, classes, weights, loss, features })
+}
+
+/// The weight of each class, where some are given.
+pub(crate) fn class_weights(args: &Args, classes: &Classes) -> Result<Option<Vec<f64>>> {
+    let pair = |weight: &ClassWeight| match weight {
+        ClassWeight::Given(label, weight) => Some((label.clone(), *weight)),
+        ClassWeight::Balanced => None,
+    };
+    Ok(match args.problem.class_weight.as_slice() {
+        [] => None,
+        [ClassWeight::Balanced] => Some(classes.balanced_weights()),
+        given => Some(classes.given_weights(&given.iter().filter_map(pair).collect::<Vec<_>>())?),
+    })
 }
 
 /// States the need before taking it: one wrong index could ask for more memory than there is.

@@ -12,10 +12,10 @@ use serde::{Serialize, Serializer};
 
 use crate::compare::{Judged, Shown, report};
 use crate::failure::{Failure, Result};
-use crate::options::{count_from_one, threads, threshold};
+use crate::options::{count_from_one, lead, threads, threshold};
 use crate::predict::{Strangers, over_rows};
 use crate::text::{count, counted, fields, number, table};
-use crate::{alignments, graphs, multilabel, parsing, tagging};
+use crate::{alignments, graphs, multilabel, parsing, tagging, taxonomy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,6 +34,10 @@ pub(crate) struct Args {
     /// A label has to gain more than T, beside the others of its set (multilabel) [default: 0]
     #[arg(long, value_name = "T", value_parser = threshold, allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
+    /// Of the best class and its ancestors, predict the lowest whose classes lead all others by at least T (taxonomy)
+    /// [default: the best class]
+    #[arg(long, value_name = "T", value_parser = lead, allow_negative_numbers = true)]
+    pub(crate) depth_threshold: Option<f64>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for (is_foreign, option, models) in [
         (args.max_words.is_some() && task != TaskKind::Parse, "--max-words", "trees"),
         (args.threshold.is_some() && task != TaskKind::Multilabel, "--threshold", "label sets"),
+        (args.depth_threshold.is_some() && task != TaskKind::Taxonomy, "--depth-threshold", "taxonomies"),
     ] {
         if is_foreign {
             let what = format!("belongs to models of {models}; this one is of the task {task}");
@@ -72,6 +77,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Saved::Classifier(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Classifier(m) = other { Some(m) } else { None });
             report(args, model, other, |model| classified(model, Input::open(&args.input)?, &pool))
+        }
+        Saved::Taxonomy(model) => {
+            let other = other.as_ref().and_then(|other| if let Saved::Taxonomy(m) = other { Some(m) } else { None });
+            report(args, model, other, |model| {
+                taxonomy::evaluate::judged(model, Input::open(&args.input)?, args.depth_threshold, &pool)
+            })
         }
         Saved::Tagger(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Tagger(m) = other { Some(m) } else { None });

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use maxmargin::data::output::Output;
-use maxmargin::data::synthetic::{self, AlignSizes, GraphSizes, LabelSetSizes, ParseSizes, Sizes, TagSizes};
+use maxmargin::data::synthetic::{
+    self, AlignSizes, GraphSizes, LabelSetSizes, ParseSizes, Sizes, TagSizes, TaxonomySizes,
+};
 use maxmargin::model::TaskKind;
 
 use crate::failure::{Failure, Result};
 use crate::options::Task;
+use crate::paths;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -25,15 +28,25 @@ pub(crate) struct Args {
     /// The same seed gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Number of features (binary, multiclass, multilabel, graph) [default: 20; multilabel: 100; graph: 8 of each cell]
+    /// Number of features (binary, multiclass, taxonomy, multilabel, graph) [default: 20; taxonomy: 50; multilabel: 100; graph:
+    /// 8 of each cell]
     #[arg(long, value_name = "D")]
     features: Option<u32>,
     /// Number of classes (multiclass) [default: 3]
     #[arg(long, value_name = "K")]
     classes: Option<u32>,
-    /// Features that are not zero in each example (binary, multiclass, multilabel) [default: all; multilabel: 40]
+    /// Features that are not zero in each example (binary, multiclass, taxonomy, multilabel) [default: all; multilabel: 40]
     #[arg(long, value_name = "N")]
     nonzeros: Option<u32>,
+    /// Where to write the tree of the classes (taxonomy)
+    #[arg(long, value_name = "FILE")]
+    taxonomy: Option<PathBuf>,
+    /// From the root to the leaves, which are the classes (taxonomy) [default: 3]
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// Children of each inner node (taxonomy) [default: 3]
+    #[arg(long, value_name = "N")]
+    branching: Option<u32>,
     /// Number of tags (tag, parse) [default: 12, 20]
     #[arg(long, value_name = "K")]
     tags: Option<u32>,
@@ -86,9 +99,9 @@ pub(crate) struct Args {
     /// Probability that a residue is replaced by the one that a hidden table prefers, else by any (align) [default: 1]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     preference: Option<f64>,
-    /// Probability that a label is wrong (binary, multiclass, tag); the standard deviation of the features (multilabel, graph);
-    /// of checkers that by which a point is displaced after its class was fixed, 0.02 in the literature [default: 0;
-    /// multilabel: 1; graph: 2]
+    /// Probability that a label is wrong (binary, multiclass, tag); the standard deviation of the features (taxonomy, multilabel,
+    /// graph); of checkers that by which a point is displaced after its class was fixed, 0.02 in the literature [default: 0;
+    /// taxonomy: 3; multilabel: 1; graph: 2]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     noise: Option<f64>,
     /// Where to write the data, as plain text [default: standard output]
@@ -113,11 +126,15 @@ Examples:
   maxmargin generate tag --examples 10000 --tags 45 --words 5000 -o sentences.txt
   maxmargin generate parse --examples 1000 --rules 500 --length 20 -o trees.mrg
   maxmargin generate multilabel --examples 5000 --labels 50 --cardinality 4 -o sets.dat
+  maxmargin generate taxonomy --examples 5000 --depth 4 --branching 5 --taxonomy tree.txt -o classes.dat
   maxmargin generate graph --examples 100 --height 30 --width 30 --labels 4 -o grids.jsonl
   maxmargin generate align --examples 100 --decoys 20 -o homologues.jsonl";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     check_options(args)?;
+    if let Some((taxonomy, output)) = args.taxonomy.as_deref().zip(args.output.as_deref()) {
+        paths::refuse_overwriting("--output", output, &[("the taxonomy", Some(taxonomy))])?;
+    }
     if args.nonzeros == Some(0) {
         return Err(Failure::Usage("--nonzeros: must be at least 1".to_owned()));
     }
@@ -133,15 +150,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Refuses sizes of other tasks.
 fn check_options(args: &Args) -> Result<()> {
-    use Task::{Align, Binary, Graph, Multiclass, Multilabel, Parse, Tag};
+    use Task::{Align, Binary, Graph, Multiclass, Multilabel, Parse, Tag, Taxonomy};
     let is_one_of = |tasks: &[Task]| tasks.contains(&args.task);
     let is_board = args.kind == Some(Kind::Checkers);
     // Whether it is given, the option, and the tasks that have it.
-    let options: [(bool, &str, &[Task]); 22] = [
+    let options: [(bool, &str, &[Task]); 25] = [
         (args.kind.is_some(), "--kind", &[Binary]),
-        (args.features.is_some(), "--features", &[Binary, Multiclass, Multilabel, Graph]),
+        (args.features.is_some(), "--features", &[Binary, Multiclass, Taxonomy, Multilabel, Graph]),
         (args.classes.is_some(), "--classes", &[Multiclass]),
-        (args.nonzeros.is_some(), "--nonzeros", &[Binary, Multiclass, Multilabel]),
+        (args.nonzeros.is_some(), "--nonzeros", &[Binary, Multiclass, Taxonomy, Multilabel]),
+        (args.taxonomy.is_some(), "--taxonomy", &[Taxonomy]),
+        (args.depth.is_some(), "--depth", &[Taxonomy]),
+        (args.branching.is_some(), "--branching", &[Taxonomy]),
         (args.tags.is_some(), "--tags", &[Tag, Parse]),
         (args.words.is_some(), "--words", &[Tag, Parse]),
         (args.length.is_some(), "--length", &[Tag, Parse, Align]),
@@ -159,12 +179,13 @@ fn check_options(args: &Args) -> Result<()> {
         (args.insertions.is_some(), "--insertions", &[Align]),
         (args.deletions.is_some(), "--deletions", &[Align]),
         (args.preference.is_some(), "--preference", &[Align]),
-        (args.noise.is_some(), "--noise", &[Binary, Multiclass, Tag, Multilabel, Graph]),
+        (args.noise.is_some(), "--noise", &[Binary, Multiclass, Taxonomy, Tag, Multilabel, Graph]),
     ];
     for (is_given, option, tasks) in options {
         if is_given && !is_one_of(tasks) {
             let way_out = match (option, args.task) {
                 ("--classes", Binary) => "; binary has two",
+                ("--classes", Taxonomy) => "; take --depth and --branching",
                 ("--classes", Tag | Parse) => "; take --tags",
                 ("--classes", Multilabel | Graph) => "; take --labels",
                 _ => "",
@@ -178,6 +199,9 @@ fn check_options(args: &Args) -> Result<()> {
             return Err(Failure::Usage(format!("{option}: belongs to {of}{way_out}")));
         }
     }
+    if args.task == Taxonomy && args.taxonomy.is_none() {
+        return Err(Failure::Usage("--taxonomy: say where the tree of the classes is to be written".to_owned()));
+    }
     for (is_given, what) in [
         (args.features.is_some(), "--features: checkers have two"),
         (args.nonzeros.is_some(), "--nonzeros: checkers have two features, none of them left out"),
@@ -190,6 +214,24 @@ fn check_options(args: &Args) -> Result<()> {
 }
 
 fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
+    if args.task == Task::Taxonomy {
+        let default = TaxonomySizes::default();
+        let sizes = TaxonomySizes {
+            examples: args.examples,
+            features: args.features.unwrap_or(default.features),
+            nonzeros: args.nonzeros.unwrap_or(default.nonzeros),
+            depth: args.depth.unwrap_or(default.depth),
+            branching: args.branching.unwrap_or(default.branching),
+            noise: args.noise.unwrap_or(default.noise),
+        };
+        sizes.check()?;
+        if let Some(path) = &args.taxonomy {
+            let mut tree = Output::create(path)?;
+            synthetic::taxonomy_tree(&sizes, &mut tree, &path.display().to_string())?;
+            tree.finish()?;
+        }
+        return Ok(synthetic::taxonomy(&sizes, args.seed, out, name)?);
+    }
     if args.task == Task::Tag {
         let default = TagSizes::default();
         let sizes = TagSizes {

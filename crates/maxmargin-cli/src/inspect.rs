@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::failure::{Failure, Result, print, print_json};
 use crate::summary::{Described, passes};
 use crate::text::{counted, fields, number, table};
-use crate::{alignments, graphs, multilabel, parsing, tagging};
+use crate::{alignments, graphs, multilabel, parsing, tagging, taxonomy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A model that `maxmargin train` saved
     model: PathBuf,
-    /// Features to show for each class, tag, label or template, rules of a grammar, pairs of labels or letters: those with the
-    /// largest weights in absolute value [default: 10]
+    /// Features to show for each class, node, tag, label or template, rules of a grammar, pairs of labels or letters: those with
+    /// the largest weights in absolute value [default: 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print one JSON object
@@ -29,6 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let top = args.top.unwrap_or(10);
     match Saved::load(&args.model)? {
+        Saved::Taxonomy(model) => taxonomy::inspect::run(&model, args.top, args.json),
         Saved::Tagger(model) => tagging::inspect::run(&model, top, args.json),
         Saved::Parser(model) => parsing::inspect::run(&model, top, args.json),
         Saved::Labeller(model) => multilabel::inspect::run(&model, top, args.json),

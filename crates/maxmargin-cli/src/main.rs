@@ -26,6 +26,7 @@ mod solvers;
 mod step;
 mod summary;
 mod tagging;
+mod taxonomy;
 mod text;
 mod train;
 mod training;
@@ -56,6 +57,7 @@ Examples:
   maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree
   maxmargin train graph images.jsonl -m images.mm
   maxmargin train align homologues.jsonl -m aligner.mm
+  maxmargin train taxonomy news.dat -m news.mm --taxonomy news.tree
 
 Files are SVM-light / LIBSVM text, `LABEL INDEX:VALUE ... # comment` (label sets: `LABEL,LABEL,... INDEX:VALUE ...`), for
 tags columns of words and tags, for trees brackets as in the Penn Treebank, for graphs and alignments JSON lines; plain, .gz or .zst.";

@@ -15,7 +15,7 @@ use values::{
     at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs, positive, probability,
     seconds, tag_cost, weight_of_slack,
 };
-pub(crate) use values::{count_from_one, threads, threshold};
+pub(crate) use values::{count_from_one, lead, threads, threshold};
 
 /// What is to be learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -24,6 +24,8 @@ pub(crate) enum Task {
     Binary,
     /// Any number of classes, any words as labels
     Multiclass,
+    /// Classes that are nodes of a tree or lattice, --taxonomy
+    Taxonomy,
     /// Tags for the tokens of sentences
     Tag,
     /// Trees for sentences, by a grammar that is read off bracketed trees
@@ -41,6 +43,7 @@ impl From<Task> for TaskKind {
         match task {
             Task::Binary => Self::Binary,
             Task::Multiclass => Self::Multiclass,
+            Task::Taxonomy => Self::Taxonomy,
             Task::Tag => Self::Tag,
             Task::Parse => Self::Parse,
             Task::Multilabel => Self::Multilabel,
@@ -137,8 +140,12 @@ pub(crate) enum LossName {
     Absolute,
     /// Square of that difference (multiclass)
     Squared,
-    /// The numbers of --cost-matrix (multiclass)
+    /// The numbers of --cost-matrix (multiclass, taxonomy)
     Matrix,
+    /// The height of the first common ancestor: the longest way from there down to a leaf (taxonomy)
+    Tree,
+    /// The number of edges between two nodes (taxonomy)
+    Path,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -201,7 +208,8 @@ pub(crate) struct ProblemOptions {
     /// Where the loss enters the margin constraints [default: margin]
     #[arg(long, value_name = "R")]
     pub(crate) rescaling: Option<Rescaling>,
-    /// What an error costs [default: zero-one; tag, multilabel, graph: hamming; parse: f1]
+    /// What an error costs [default: zero-one; taxonomy: tree; tag, multilabel, graph:
+    /// hamming; parse: f1]
     #[arg(long, value_name = "L")]
     pub(crate) loss: Option<LossName>,
     /// Costs for --loss matrix: a row for each true label, a column for each predicted one, in ascending order of the
@@ -218,10 +226,32 @@ pub(crate) struct ProblemOptions {
     /// This label against all others (binary)
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     pub(crate) positive: Option<String>,
-    /// Add a constant feature with value B, which gives every class or label an offset (binary, multiclass, multilabel)
-    /// [default: none]
+    /// Add a constant feature with value B, which gives every class or label an offset (binary, multiclass, taxonomy,
+    /// multilabel) [default: none]
     #[arg(long, value_name = "B", value_parser = bias, allow_negative_numbers = true)]
     pub(crate) bias: Option<f32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArchitectureName {
+    /// Weights for each class, as in multiclass; the taxonomy is in the loss alone
+    Flat,
+    /// Weights for each node: a class has those of all its ancestors and its own
+    Taxonomy,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Taxonomies")]
+pub(crate) struct TaxonomyOptions {
+    /// The tree or lattice of the classes: a line CHILD PARENT for each edge, one root
+    #[arg(long, value_name = "FILE")]
+    pub(crate) taxonomy: Option<PathBuf>,
+    /// What the classes share [default: taxonomy]
+    #[arg(long, value_name = "A", conflicts_with = "class_features")]
+    pub(crate) architecture: Option<ArchitectureName>,
+    /// Weights for attributes of the classes, instead: a line CLASS ATTRIBUTE[:VALUE] ... for each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) class_features: Option<PathBuf>,
 }
 
 /// How a file of tagged sentences is written.
@@ -400,7 +430,7 @@ pub(crate) struct KernelOptions {
     #[arg(long, value_name = "R", value_parser = at_least_one)]
     pub(crate) sample_size: Option<usize>,
     /// How sampled-linear and sampled-constant draw [default: pivoted where there are over 10,000 examples and 2 R of
-    /// them span the kernel but for 0.1 %, else growing; uniform for tags and sampled-constant]
+    /// them span the kernel but for 0.1 %, else growing; uniform for sampled-constant of tags and taxonomies]
     #[arg(long, value_name = "S")]
     pub(crate) sampling: Option<SamplingName>,
     /// Print by how much the objective of sampled cuts may be above its minimum, with probability 1 - DELTA

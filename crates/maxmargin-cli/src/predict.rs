@@ -14,9 +14,9 @@ use maxmargin::parallel::{Pool, ranges};
 use maxmargin::sparse::SparseMatrix;
 
 use crate::failure::{Failure, Result, note};
-use crate::options::{count_from_one, threads, threshold};
+use crate::options::{count_from_one, lead, threads, threshold};
 use crate::text::{count, counted};
-use crate::{alignments, graphs, multilabel, parsing, paths, tagging};
+use crate::{alignments, graphs, multilabel, parsing, paths, tagging, taxonomy};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// Where to write the labels, sets, trees or alignments; for columns the lines with their tags [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class; for sets
+    /// Write scores, too: after the label and a tab the decision value (binary) or LABEL:SCORE of each class (multiclass,
+    /// taxonomy); for sets
     /// LABEL:GAIN of each label in the set; for tags and trees the score of a sentence in a line before it; for graphs the score
     /// after the labels and a tab, and what no labelling has more of; for alignments those of all candidates
     #[arg(long)]
@@ -53,6 +54,11 @@ pub(crate) struct Args {
     /// How alignments are written (align) [default: text]
     #[arg(long, value_name = "F")]
     pub(crate) format: Option<AlignmentFormat>,
+    /// Of the best class and its ancestors, write the lowest whose classes lead all others by at least T (taxonomy): an inner
+    /// node where the classes below it cannot be told apart. Training asks for a lead of the loss of an error [default: the
+    /// best class]
+    #[arg(long, value_name = "T", value_parser = lead, allow_negative_numbers = true)]
+    pub(crate) depth_threshold: Option<f64>,
     /// Threads; the result does not depend on their number [default: one a core]
     #[arg(long, value_name = "T", value_parser = threads)]
     threads: Option<usize>,
@@ -81,6 +87,7 @@ Examples:
   echo 'the/DT old/JJ man/NN sleeps/VBZ ./.' | maxmargin predict trees.mm - --n-best 3
   maxmargin predict scenes.mm new.dat --threshold 0.5 --scores
   maxmargin predict images.mm new.jsonl -o labels.jsonl
+  maxmargin predict news.mm new.dat --depth-threshold 0.5
   maxmargin predict aligner.mm pairs.jsonl --format json";
 
 /// Examples that are held at a time.
@@ -97,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     check_options(args, model.task())?;
     let write = |out: &mut dyn Write, name: &Path| match &model {
         Saved::Classifier(model) => write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name),
+        Saved::Taxonomy(model) => taxonomy::predict::write_all(args, model, input, &pool, out, name),
         Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
         Saved::Parser(model) => parsing::predict::write_all(args, model, input, &pool, out, name),
         Saved::Labeller(model) => multilabel::predict::write_all(args, model, input, &pool, out, name),
@@ -124,6 +132,7 @@ fn check_options(args: &Args, task: TaskKind) -> Result<()> {
         (args.max_span.is_some() && !is_parse, "--max-span", "trees"),
         (args.format.is_some() && task != TaskKind::Align, "--format", "alignments"),
         (args.threshold.is_some() && task != TaskKind::Multilabel, "--threshold", "label sets"),
+        (args.depth_threshold.is_some() && task != TaskKind::Taxonomy, "--depth-threshold", "taxonomies"),
     ];
     match rules.iter().find(|rule| rule.0) {
         Some((_, option, models)) => {

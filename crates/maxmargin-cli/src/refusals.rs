@@ -24,24 +24,30 @@ fn refuse(rules: &[Rule], hint: &str) -> Result<()> {
 /// Refuses options of classes elsewhere.
 fn check_classes(args: &Args) -> Result<()> {
     let problem = &args.problem;
-    let (is_structured, is_tag) = (!matches!(args.task, Task::Binary | Task::Multiclass), args.task == Task::Tag);
+    let is_structured = !matches!(args.task, Task::Binary | Task::Multiclass | Task::Taxonomy);
+    let is_tag = args.task == Task::Tag;
     let is_text = matches!(args.task, Task::Tag | Task::Parse);
-    let of_classes = "belongs to the tasks binary and multiclass";
+    let of_classes = "belongs to the tasks binary, multiclass and taxonomy";
+    let of_matrix_or_tags = "belongs to the tasks multiclass and taxonomy; take --tag-cost";
     let rules = [
         (is_structured && problem.positive.is_some(), "--positive", "belongs to the task binary"),
         (
             is_structured && args.task != Task::Multilabel && problem.bias.is_some(),
             "--bias",
-            "belongs to the tasks binary, multiclass and multilabel",
+            "belongs to the tasks binary, multiclass, taxonomy and multilabel",
         ),
         (
             is_tag && !problem.class_weight.is_empty(),
             "--class-weight",
-            "belongs to the tasks binary and multiclass; take --tag-cost",
+            "belongs to the tasks binary, multiclass and taxonomy; take --tag-cost",
         ),
         (is_structured && !problem.class_weight.is_empty(), "--class-weight", of_classes),
-        (is_tag && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the task multiclass; take --tag-cost"),
-        (is_structured && problem.cost_matrix.is_some(), "--cost-matrix", "belongs to the task multiclass"),
+        (is_tag && problem.cost_matrix.is_some(), "--cost-matrix", of_matrix_or_tags),
+        (
+            is_structured && problem.cost_matrix.is_some(),
+            "--cost-matrix",
+            "belongs to the tasks multiclass and taxonomy",
+        ),
         (
             !is_structured && problem.loss == Some(LossName::Hamming),
             "--loss",
@@ -113,6 +119,33 @@ fn check_alignments(args: &Args) -> Result<()> {
     refuse(&rules, "")
 }
 
+/// Refuses options of taxonomies elsewhere, and losses that they do not have.
+fn check_taxonomies(args: &Args) -> Result<()> {
+    let (options, loss, is_taxonomy) = (&args.taxonomy, args.problem.loss, args.task == Task::Taxonomy);
+    let of_taxonomies = "belongs to the task taxonomy";
+    let rules = [
+        (!is_taxonomy && options.taxonomy.is_some(), "--taxonomy", of_taxonomies),
+        (!is_taxonomy && options.architecture.is_some(), "--architecture", of_taxonomies),
+        (!is_taxonomy && options.class_features.is_some(), "--class-features", of_taxonomies),
+        (
+            !is_taxonomy && matches!(loss, Some(LossName::Tree | LossName::Path)),
+            "--loss",
+            "tree and path belong to the task taxonomy",
+        ),
+        (
+            is_taxonomy && matches!(loss, Some(LossName::Absolute | LossName::Squared)),
+            "--loss",
+            "the task taxonomy has the losses zero-one, tree, path and matrix",
+        ),
+        (
+            is_taxonomy && options.taxonomy.is_none(),
+            "--taxonomy",
+            "the task taxonomy needs the tree of its classes, a file with a line CHILD PARENT for each edge",
+        ),
+    ];
+    refuse(&rules, "")
+}
+
 /// Refuses options of trees elsewhere, and those that have no effect with others.
 fn check_trees(args: &Args) -> Result<()> {
     let (parse, loss, is_parse) = (&args.parse, args.problem.loss, args.task == Task::Parse);
@@ -130,7 +163,7 @@ fn check_trees(args: &Args) -> Result<()> {
             "f1 belongs to the tasks parse and multilabel",
         ),
         (
-            is_parse && matches!(loss, Some(LossName::Absolute | LossName::Squared | LossName::Matrix)),
+            is_parse && loss.is_some_and(|l| !matches!(l, LossName::Hamming | LossName::ZeroOne | LossName::F1)),
             "--loss",
             "the task parse has the losses hamming, zero-one and f1",
         ),
@@ -228,7 +261,11 @@ fn check_kernel(args: &Args) -> Result<()> {
         (is_parse && kernel.kernel.is_some(), "--kernel", "rules have no vectors to compare; the task parse has none"),
         (is_parse && has_rank, "--low-rank", "belongs to kernels, which the task parse does not have"),
         (is_parse && is_sampled, "--solver", "sampled cuts are for kernels, which the task parse does not have"),
-        (has_no_kernel && kernel.kernel.is_some(), "--kernel", "belongs to the tasks binary, multiclass and tag"),
+        (
+            has_no_kernel && kernel.kernel.is_some(),
+            "--kernel",
+            "belongs to the tasks binary, multiclass, taxonomy and tag",
+        ),
         (has_no_kernel && has_rank, "--low-rank", "belongs to kernels, which this task does not have"),
         (has_no_kernel && is_sampled, "--solver", "sampled cuts are for kernels, which this task does not have"),
         (has_rank && kernel.kernel.is_none(), "--low-rank", "comes near a kernel: say which with --kernel"),
@@ -246,9 +283,9 @@ fn check_kernel(args: &Args) -> Result<()> {
             "belongs to the solvers sampled-linear and sampled-constant",
         ),
         (
-            is_constant && args.task == Task::Tag && kernel.sampling.is_some() && !is_uniform,
+            is_constant && kernel.sampling.is_some() && !sampling::draws_once(args) && !is_uniform,
             "--sampling",
-            "for tags sampled-constant has uniform alone",
+            "for tags and taxonomies sampled-constant has uniform alone",
         ),
         (
             is_sampled && args.problem.penalty.is_some_and(|penalty| penalty != Penalty::Linear),
@@ -260,7 +297,11 @@ fn check_kernel(args: &Args) -> Result<()> {
             "--bound",
             "holds for sampled-linear and sampled-constant with --sampling uniform",
         ),
-        (kernel.bound.is_some() && args.task == Task::Tag, "--bound", "belongs to the tasks binary and multiclass"),
+        (
+            kernel.bound.is_some() && args.task == Task::Tag,
+            "--bound",
+            "belongs to the tasks binary, multiclass and taxonomy",
+        ),
         (is_uniform_constant && args.validation.heldout.is_some(), "--heldout", estimates),
         (is_uniform_constant && args.validation.folds.is_some(), "--folds", estimates),
         (
@@ -290,6 +331,7 @@ pub(crate) fn check(args: &Args) -> Result<()> {
     check_trees(args)?;
     check_sets(args)?;
     check_alignments(args)?;
+    check_taxonomies(args)?;
     let (problem, validation) = (&args.problem, &args.validation);
     let (is_binary, is_hard) = (args.task == Task::Binary, problem.penalty == Some(Penalty::Hard));
     let is_matrix = problem.loss == Some(LossName::Matrix);

@@ -26,10 +26,15 @@ pub(crate) fn drawn(args: &Args, examples: usize) -> Option<usize> {
     (is_constant(args) && scheme(args) != Some(SamplingName::Uniform) && size < examples).then_some(size)
 }
 
+/// Can sampled-constant draw its examples before training?
+pub(crate) fn draws_once(args: &Args) -> bool {
+    matches!(args.task, Task::Binary | Task::Multiclass)
+}
+
 /// The scheme that is asked for, or the only one that there is.
 fn scheme(args: &Args) -> Option<SamplingName> {
-    let is_of_tags = is_constant(args) && args.task == Task::Tag;
-    args.kernel.sampling.or(is_of_tags.then_some(SamplingName::Uniform))
+    let is_of_others = is_constant(args) && !draws_once(args);
+    args.kernel.sampling.or(is_of_others.then_some(SamplingName::Uniform))
 }
 
 /// Does every cut draw examples of its own?

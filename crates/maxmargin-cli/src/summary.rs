@@ -5,7 +5,7 @@ use std::path::Path;
 use maxmargin::data::trees::{Binarise, Shape};
 use maxmargin::inference::chain::Order;
 use maxmargin::kernel::Expansion;
-use maxmargin::model::{self, GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaskKind};
+use maxmargin::model::{self, GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaskKind, TaxonomyModel};
 use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::folds::Validation;
 use maxmargin::solver::{Certificate, Status};
@@ -17,6 +17,7 @@ use crate::checkpoint::Saver;
 use crate::failure::{Result, print, print_json};
 use crate::multilabel::pairs_in_words;
 use crate::step::Step;
+use crate::taxonomy::{architecture_in_words, hierarchy_in_words};
 use crate::text::{bytes, count, counted, duration, fields, labels, number, table};
 use crate::train::Args;
 use crate::training::Trained;
@@ -261,6 +262,29 @@ impl<'m> Described<'m> {
         }
     }
 
+    pub(crate) fn taxonomy(model: &'m TaxonomyModel) -> Self {
+        let words = model.labels();
+        Self {
+            task: TaskKind::Taxonomy,
+            labels: format!(
+                "{} classes: {}; {}",
+                count(words.len() as u64),
+                labels(&words),
+                hierarchy_in_words(&model.hierarchy)
+            ),
+            features: format!(
+                "{}, {}",
+                features_in_words(model.features, model.bias),
+                architecture_in_words(&model.architecture)
+            ),
+            expansion: model.kernel.as_ref(),
+            approximated: None,
+            dimension: model.kernel.as_ref().map_or(model.weights.len(), |expansion| expansion.coefficients().len()),
+            formulation: model.formulation,
+            training: &model.summary,
+        }
+    }
+
     pub(crate) fn tagger(model: &'m Tagger) -> Self {
         let (shape, tags) = (model.shape(), &model.vocabulary.tags);
         let edges = match shape.edges {
@@ -412,8 +436,11 @@ impl<'t> Summary<'t> {
             folds: trained.folds,
             cv: trained.validations.as_deref(),
             disagreement: step.disagreement,
-            searched: (!matches!(model.task, TaskKind::Binary | TaskKind::Multiclass | TaskKind::Tag))
-                .then_some(trained.searched as u64),
+            searched: (!matches!(
+                model.task,
+                TaskKind::Binary | TaskKind::Multiclass | TaskKind::Taxonomy | TaskKind::Tag
+            ))
+            .then_some(trained.searched as u64),
             primal_at_most: trained.at_most,
             excess_at_most: trained.excess,
             kernel: model.expansion.map(|expansion| expansion.kernel().to_string()),

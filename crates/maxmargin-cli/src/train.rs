@@ -26,13 +26,15 @@ use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
     self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions,
-    ProblemOptions, SolverOptions, StoppingOptions, TagOptions, ValidationOptions,
+    ProblemOptions, SolverOptions, StoppingOptions, TagOptions, TaxonomyOptions, ValidationOptions,
 };
 use crate::progress::Display;
 use crate::summary::{Described, Summary};
 use crate::text::count;
 use crate::training::{Examples, Trained, Training};
-use crate::{alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging};
+use crate::{
+    alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging, taxonomy,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -46,6 +48,8 @@ pub(crate) struct Args {
     pub(crate) output: OutputOptions,
     #[command(flatten)]
     pub(crate) problem: ProblemOptions,
+    #[command(flatten)]
+    pub(crate) taxonomy: TaxonomyOptions,
     #[command(flatten)]
     pub(crate) tag: TagOptions,
     #[command(flatten)]
@@ -81,6 +85,7 @@ Examples:
   maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree --heldout scenes.test
   maxmargin train graph images.jsonl -m images.mm --c-per-example 0.1
   maxmargin train align homologues.jsonl -m aligner.mm --alphabet protein --loss q --heldout others.jsonl
+  maxmargin train taxonomy news.dat -m news.mm --taxonomy news.tree --loss path
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
 
@@ -101,6 +106,7 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     };
     match args.task {
         options::Task::Binary | options::Task::Multiclass => classes(session),
+        options::Task::Taxonomy => taxonomy::train::run(session),
         options::Task::Tag => tagging::train::run(session),
         options::Task::Parse => parsing::train::run(session),
         options::Task::Multilabel => multilabel::train::run(session),
@@ -303,6 +309,8 @@ fn check_files(args: &Args) -> Result<()> {
     let sources = [
         ("the training file", Some(args.input.as_path())),
         ("the cost matrix", args.problem.cost_matrix.as_deref()),
+        ("the taxonomy", args.taxonomy.taxonomy.as_deref()),
+        ("the file of class features", args.taxonomy.class_features.as_deref()),
         ("the template", args.tag.template.as_deref()),
         ("the held-out file", args.validation.heldout.as_deref()),
     ];

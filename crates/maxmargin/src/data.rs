@@ -17,4 +17,5 @@ pub mod output;
 pub mod svmlight;
 pub mod synthetic;
 pub mod tagging;
+pub mod taxonomy;
 pub mod trees;

@@ -6,6 +6,7 @@ pub mod label_sets;
 pub mod mcnemar;
 pub mod parsing;
 pub mod tagging;
+pub mod taxonomy;
 
 use serde::Serialize;
 

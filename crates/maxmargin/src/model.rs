@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::data::labels;
 use crate::data::output::replace_file;
 use crate::error::{Error, Result, invalid};
-use crate::features::Block;
 use crate::kernel::Expansion;
 use crate::problem::Formulation;
 use crate::solver::{Certificate, Status};
@@ -27,15 +26,19 @@ mod graph_labeller;
 pub mod labeller;
 mod pair_aligner;
 mod parser;
+mod slots;
 mod support;
 pub mod tagger;
+pub mod taxonomy;
 
 use container::Container;
 pub use graph_labeller::GraphLabeller;
 pub use labeller::Labeller;
 pub use pair_aligner::PairAligner;
 pub use parser::Parser;
+use slots::SlotScores;
 pub use tagger::Tagger;
+pub use taxonomy::TaxonomyModel;
 
 /// The tasks whose models can be kept in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +48,8 @@ pub enum TaskKind {
     Binary,
     /// K classes, K weights a feature.
     Multiclass,
+    /// Classes that are nodes of a tree or lattice.
+    Taxonomy,
     /// Tags for the tokens of a sentence.
     Tag,
     /// A tree for a sentence.
@@ -58,8 +63,16 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    const ALL: [Self; 7] =
-        [Self::Binary, Self::Multiclass, Self::Tag, Self::Parse, Self::Multilabel, Self::Graph, Self::Align];
+    const ALL: [Self; 8] = [
+        Self::Binary,
+        Self::Multiclass,
+        Self::Taxonomy,
+        Self::Tag,
+        Self::Parse,
+        Self::Multilabel,
+        Self::Graph,
+        Self::Align,
+    ];
 }
 
 impl fmt::Display for TaskKind {
@@ -67,6 +80,7 @@ impl fmt::Display for TaskKind {
         f.pad(match self {
             Self::Binary => "binary",
             Self::Multiclass => "multiclass",
+            Self::Taxonomy => "taxonomy",
             Self::Tag => "tag",
             Self::Parse => "parse",
             Self::Multilabel => "multilabel",
@@ -165,6 +179,8 @@ pub struct Summary {
 pub enum Saved {
     /// Of the tasks binary and multiclass.
     Classifier(Box<Model>),
+    /// Of the task taxonomy.
+    Taxonomy(Box<TaxonomyModel>),
     /// Of the task tag.
     Tagger(Box<Tagger>),
     /// Of the task parse.
@@ -197,6 +213,9 @@ impl Saved {
         }
         match serde_json::from_str::<Kind>(&container.record) {
             Ok(Kind { task: TaskKind::Tag }) => tagger::model(container).map(|tagger| Self::Tagger(Box::new(tagger))),
+            Ok(Kind { task: TaskKind::Taxonomy }) => {
+                taxonomy::model(container).map(|model| Self::Taxonomy(Box::new(model)))
+            }
             Ok(Kind { task: TaskKind::Parse }) => parser::model(container).map(|parser| Self::Parser(Box::new(parser))),
             Ok(Kind { task: TaskKind::Multilabel }) => {
                 labeller::model(container).map(|labeller| Self::Labeller(Box::new(labeller)))
@@ -218,6 +237,7 @@ impl Saved {
     pub fn task(&self) -> TaskKind {
         match self {
             Self::Classifier(model) => model.task,
+            Self::Taxonomy(_) => TaskKind::Taxonomy,
             Self::Tagger(_) => TaskKind::Tag,
             Self::Parser(_) => TaskKind::Parse,
             Self::Labeller(_) => TaskKind::Multilabel,
@@ -312,7 +332,12 @@ impl Model {
         let count_fits = match self.task {
             TaskKind::Binary => labels == 2,
             TaskKind::Multiclass => labels >= 2 && u32::try_from(labels).is_ok(),
-            TaskKind::Tag | TaskKind::Parse | TaskKind::Multilabel | TaskKind::Graph | TaskKind::Align => false,
+            TaskKind::Taxonomy
+            | TaskKind::Tag
+            | TaskKind::Parse
+            | TaskKind::Multilabel
+            | TaskKind::Graph
+            | TaskKind::Align => false,
         };
         if !count_fits {
             return fail(format!("{labels} labels for a {} task", self.task));
@@ -336,7 +361,7 @@ impl Model {
             return fail(e.to_string());
         }
         if let Some(expansion) = &self.kernel {
-            return self.check_kernel(expansion);
+            return support::check(expansion, self.slots(), self.features, self.bias, &self.weights);
         }
         let rows = u64::from(self.features) + u64::from(self.bias != 0.0);
         if rows.checked_mul(self.slots() as u64) != Some(self.weights.len() as u64) {
@@ -347,26 +372,6 @@ impl Model {
             Some(at) => fail(format!("weight {} is {}", at + 1, self.weights.as_slice()[at])),
             None => Ok(()),
         }
-    }
-
-    fn check_kernel(&self, expansion: &Expansion) -> Result<()> {
-        let (weights, slots) = (self.weights.len(), self.slots());
-        if weights > 0 {
-            return invalid(format!("{weights} weights beside a kernel, which has none"));
-        }
-        if expansion.width() as usize != slots {
-            return invalid(format!("{} coefficients a support vector for {slots}", expansion.width()));
-        }
-        let columns = (0..expansion.len()).filter_map(|j| expansion.vectors().row(j).indices().last());
-        if columns.into_iter().any(|&last| last >= self.features) {
-            return invalid(format!("support vectors have features beyond the {} of the model", self.features));
-        }
-        let (constant, square) = (expansion.kernel().constant, f64::from(self.bias as f32).powi(2));
-        // The square may have been rounded on the way.
-        if (constant - square).abs() > 1e-6 * square {
-            return invalid(format!("the kernel's constant is {constant}, not the square of the bias {}", self.bias));
-        }
-        Ok(())
     }
 
     /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
@@ -409,16 +414,8 @@ impl Model {
     /// What predicts with this model, which must be [valid](Self::check).
     pub fn predictor(&self) -> Predictor<'_> {
         debug_assert!(self.check().is_ok());
-        let block = Block { base: 0, rows: self.features, width: self.slots() as u32 };
-        let constant_row = self.weights.as_slice().get(block.len() as usize..).unwrap_or_default();
-        Predictor {
-            task: self.task,
-            weights: &self.weights,
-            block,
-            constant: f64::from(self.bias as f32),
-            constant_row,
-            kernel: self.kernel.as_ref(),
-        }
+        let slots = SlotScores::new(&self.weights, self.features, self.slots() as u32, self.bias, self.kernel.as_ref());
+        Predictor { task: self.task, slots }
     }
 }
 
@@ -434,14 +431,7 @@ fn at(path: &Path, e: Error) -> Error {
 #[derive(Debug, Clone, Copy)]
 pub struct Predictor<'m> {
     task: TaskKind,
-    weights: &'m Weights,
-    /// The rows of the input features.
-    block: Block,
-    constant: f64,
-    /// The weights of the constant feature; empty where there is none.
-    constant_row: &'m [f64],
-    /// What the scores come from instead of the weights.
-    kernel: Option<&'m Expansion>,
+    slots: SlotScores<'m>,
 }
 
 impl Predictor<'_> {
@@ -454,36 +444,18 @@ impl Predictor<'_> {
             scores.extend([-0.5 * s, 0.5 * s]);
             return u32::from(s > 0.0);
         }
-        scores.resize(self.block.width as usize, 0.0);
-        self.slot_scores(x, scores);
+        scores.resize(self.slots.width(), 0.0);
+        self.slots.scores(x, scores);
         first_max(scores) as u32
     }
 
     /// [Predicts](Self::predict) many rows: their classes and scores go to `take`, in order. With a kernel this is much faster
     /// than one row after the other.
     pub fn predict_all(&self, rows: Rows<'_>, scores: &mut Vec<f64>, mut take: impl FnMut(u32, &[f64])) {
-        let Some(kernel) = self.kernel else {
-            for i in 0..rows.len() {
-                let class = self.predict(rows.row(i), scores);
-                take(class, scores);
-            }
-            return;
-        };
-        let width = self.block.width as usize;
-        let mut block = Vec::with_capacity(Expansion::BLOCK.min(rows.len()));
-        for start in (0..rows.len()).step_by(Expansion::BLOCK) {
-            let end = rows.len().min(start + Expansion::BLOCK);
-            block.clear();
-            block.extend((start..end).map(|i| rows.row(i).below(self.block.rows)));
-            scores.resize(block.len() * width, 0.0);
-            kernel.scores(&block, scores);
-            for scores in scores.chunks_exact(width) {
-                match self.task {
-                    TaskKind::Binary => take(u32::from(scores[0] > 0.0), &[-0.5 * scores[0], 0.5 * scores[0]]),
-                    _ => take(first_max(scores) as u32, scores),
-                }
-            }
-        }
+        self.slots.each(rows, scores, |scores| match self.task {
+            TaskKind::Binary => take(u32::from(scores[0] > 0.0), &[-0.5 * scores[0], 0.5 * scores[0]]),
+            _ => take(first_max(scores) as u32, scores),
+        });
     }
 
     /// The decision value `<w, x>` of a binary model: positive for the positive class.
@@ -493,18 +465,7 @@ impl Predictor<'_> {
     pub fn decision(&self, x: SparseView<'_>) -> f64 {
         assert_eq!(self.task, TaskKind::Binary, "only binary models have a decision value");
         let mut score = [0.0];
-        self.slot_scores(x, &mut score);
+        self.slots.scores(x, &mut score);
         score[0]
-    }
-
-    fn slot_scores(&self, x: SparseView<'_>, scores: &mut [f64]) {
-        if let Some(kernel) = self.kernel {
-            return kernel.scores(&[x.below(self.block.rows)], scores);
-        }
-        self.weights.scores(self.block, x.below(self.block.rows), scores);
-        // The constant feature is the last one, so it is added last: the same bits as in training.
-        for (score, w) in scores.iter_mut().zip(self.constant_row) {
-            *score += self.constant * w;
-        }
     }
 }

@@ -354,18 +354,18 @@ impl<'a, T: Task> Problem<'a, T> {
     ///
     /// # Panics
     /// If the task does not list its outputs.
-    pub fn violations(&self, i: usize, w: &Weights, values: &mut [f64]) {
+    pub fn violations(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>, values: &mut [f64]) {
         let listed = self.task.listed().expect("a task that lists its outputs");
-        listed.scores(w, self.input(i), values);
-        self.turn_into_violations(i, listed, values);
+        listed.scores(w, self.input(i), &mut scratch.task, values);
+        self.turn_into_violations(i, listed, &mut scratch.task, values);
     }
 
     /// From the scores of all outputs of example i to their `H`.
-    fn turn_into_violations(&self, i: usize, listed: &dyn Listed<T>, values: &mut [f64]) {
+    fn turn_into_violations(&self, i: usize, listed: &dyn Listed<T>, scratch: &mut T::Scratch, values: &mut [f64]) {
         let truth = self.truth(i);
         let at = listed.index(truth);
         let at_truth = values[at];
-        let losses = listed.losses(truth);
+        let losses = listed.losses(truth, scratch);
         // One loop for each rescaling: the hot one is two additions an output.
         match (self.formulation.rescaling, self.formulation.penalty) {
             (Rescaling::Margin, Penalty::Linear | Penalty::Hard) => {
@@ -394,13 +394,13 @@ impl<'a, T: Task> Problem<'a, T> {
         let value = if let Some(listed) = self.task.listed() {
             let scores = &mut scratch.scores;
             scores.resize(listed.count(), 0.0);
-            listed.scores(w, x, scores);
+            listed.scores(w, x, &mut scratch.task, scores);
             if scale != 1.0 {
                 for score in scores.iter_mut() {
                     *score *= scale;
                 }
             }
-            self.turn_into_violations(i, listed, scores);
+            self.turn_into_violations(i, listed, &mut scratch.task, scores);
             let best = first_max(scores);
             scratch.y = listed.output(best);
             scores[best]
@@ -448,8 +448,10 @@ impl<'a, T: Task> Problem<'a, T> {
         values: &mut [f64],
     ) -> Result<()> {
         if let Some(listed) = self.task.listed() {
-            scratch.scores.resize(listed.count(), 0.0);
-            self.violations(i, w, &mut scratch.scores);
+            let OracleScratch { task, scores, .. } = scratch;
+            scores.resize(listed.count(), 0.0);
+            listed.scores(w, self.input(i), task, scores);
+            self.turn_into_violations(i, listed, task, scores);
             for (value, y) in values.iter_mut().zip(outputs) {
                 *value = scratch.scores[listed.index(y)];
             }
@@ -521,9 +523,10 @@ impl<'a, T: Task> Problem<'a, T> {
 /// any margin however small: no multiple of a w that fails there would do, so no primal value could be given.
 fn check_errors_cost<T: Task>(task: &T, outputs: &[T::Output]) -> Result<()> {
     let Some(listed) = task.listed() else { return Ok(()) };
+    let mut scratch = T::Scratch::default();
     let free = |y: &T::Output| {
         let at = listed.index(y);
-        listed.losses(y).iter().enumerate().any(|(k, &loss)| k != at && loss == 0.0)
+        listed.losses(y, &mut scratch).iter().enumerate().any(|(k, &loss)| k != at && loss == 0.0)
     };
     if outputs.iter().any(free) {
         let rule = "the hard margin with margin rescaling needs a positive loss for every error; take slack rescaling, \

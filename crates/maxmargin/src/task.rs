@@ -1,6 +1,7 @@
 //! What a structured prediction task has to say about itself.
 
 mod factored;
+mod lambda;
 
 use std::fmt::Debug;
 
@@ -13,6 +14,7 @@ use crate::sparse::SparseView;
 use crate::weights::Weights;
 
 pub use factored::{Factored, Part, Sets, Slots};
+pub use lambda::Lambda;
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
 #[derive(Debug)]
@@ -188,9 +190,9 @@ pub trait Listed<T: Task>: Sync {
     /// The place of an output in the list.
     fn index(&self, y: &T::Output) -> usize;
     /// The scores of all outputs.
-    fn scores(&self, w: &Weights, x: T::Input<'_>, scores: &mut [f64]);
-    /// The losses of all outputs against this truth.
-    fn losses(&self, truth: &T::Output) -> &[f64];
+    fn scores(&self, w: &Weights, x: T::Input<'_>, scratch: &mut T::Scratch, scores: &mut [f64]);
+    /// The losses of all outputs against this truth, from a table or worked out in `scratch`.
+    fn losses<'s>(&'s self, truth: &T::Output, scratch: &'s mut T::Scratch) -> &'s [f64];
 
     /// How the outputs are made of one input vector, where they are: what steps over all outputs of an example at once
     /// need to know.
@@ -205,16 +207,18 @@ pub trait Stacked<T: Task>: Sync {
     fn phis<'s, 'a>(&self, inputs: &'s [T::Input<'a>]) -> &'s [SparseView<'a>];
 
     /// Where the outputs place it.
-    fn places(&self) -> Places;
+    fn places(&self) -> Places<'_>;
 }
 
 /// Where the outputs of a list place their input vector phi.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
+#[derive(Debug, Clone, Copy)]
+pub enum Places<'l> {
     /// Two outputs in a block of width 1: `-1/2 phi` is the first, `+1/2 phi` the second.
     Signs(Block),
     /// Output k is phi in slot k.
     Slots(Block),
+    /// Output k is phi in several slots, each times a number: row k of Lambda.
+    Rows(Block, &'l Lambda),
 }
 
 /// Place of the largest value. Ties go to the earlier one, so that runs agree.

@@ -7,3 +7,4 @@ pub mod multiclass;
 pub mod multilabel;
 pub mod parsing;
 pub mod tagging;
+pub mod taxonomy;

@@ -253,7 +253,8 @@ impl<T: Task> Example<'_, '_, T> {
                 return Err(format!("list: {y:?} has index {k}, where it does not stand"));
             }
         }
-        let losses = listed.losses(self.truth);
+        let mut scratch = T::Scratch::default();
+        let losses = listed.losses(self.truth, &mut scratch);
         if losses.len() != count {
             return Err(format!("list: {} losses for {count} outputs", losses.len()));
         }
@@ -266,7 +267,7 @@ impl<T: Task> Example<'_, '_, T> {
         }
         let mut scores = vec![f64::NAN; count];
         for w in weights {
-            listed.scores(w, self.x, &mut scores);
+            listed.scores(w, self.x, &mut scratch, &mut scores);
             for (y, &listed) in self.outputs.iter().zip(&scores) {
                 let score = self.score(w, y)?;
                 if !close(score, listed, score.abs()) {
@@ -450,7 +451,7 @@ mod tests {
             if self.has(Fault::ListIndex) { 2 - *y as usize } else { *y as usize }
         }
 
-        fn scores(&self, w: &Weights, x: SparseView<'_>, scores: &mut [f64]) {
+        fn scores(&self, w: &Weights, x: SparseView<'_>, _: &mut u32, scores: &mut [f64]) {
             let mut all = [0.0; 3];
             self.all_scores(w, x, &mut all);
             scores.copy_from_slice(&all[..scores.len()]);
@@ -459,7 +460,7 @@ mod tests {
             }
         }
 
-        fn losses(&self, truth: &u32) -> &[f64] {
+        fn losses<'s>(&'s self, truth: &u32, _: &'s mut u32) -> &'s [f64] {
             let row = &self.table()[*truth as usize];
             match self.fault {
                 Fault::ListLosses => &LOSSES[0],

@@ -28,6 +28,7 @@ use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::tasks::parsing::{ParseFeatures, ParseLoss, ParseScratch, ParseSettings, Parsing};
 use maxmargin::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging};
+use maxmargin::tasks::taxonomy::{Taxonomy, TaxonomyScratch};
 use maxmargin::weights::Weights;
 
 thread_local! {
@@ -108,6 +109,23 @@ fn a_warm_oracle_allocates_nothing() {
             let f = formulation(1.0, rescaling, penalty);
             allocates_nothing(&Problem::new(&two, &views, &binary, None, f).unwrap(), &short);
             allocates_nothing(&Problem::new(&many, &views, &classes, None, f).unwrap(), &w);
+        }
+    }
+}
+
+#[test]
+fn a_warm_taxonomy_allocates_nothing() {
+    let mut draw = Draw(5);
+    let x = draw.matrix(20, 6);
+    let views = x.views();
+    for is_tree in [true, false] {
+        for task in common::taxonomy::tasks(&mut draw, 6, 12, is_tree) {
+            let y = draw.labels(20, task.classes().len() as u32);
+            let (y, w) = (common::taxonomy::labels(&task, &y), draw.weights(task.dimension(), 1.0));
+            for rescaling in RESCALINGS {
+                let f = formulation(1.0, rescaling, maxmargin::problem::Penalty::Linear);
+                allocates_nothing(&Problem::new(&task, &views, &y, None, f).unwrap(), &w);
+            }
         }
     }
 }
@@ -257,6 +275,8 @@ fn public_types_cross_threads() {
     crosses::<SparseView<'static>>();
     crosses::<TagScratch>();
     crosses::<Tagging>();
+    crosses::<Taxonomy>();
+    crosses::<TaxonomyScratch>();
     crosses::<Weights>();
     crosses::<maxmargin::Error>();
 }

@@ -120,6 +120,19 @@ proptest! {
         }
     }
 
+    #[test]
+    fn taxonomies_obey(seed: u64, n in 1_usize..5, d in 1_u32..5, nodes in 2_usize..9, is_tree: bool) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(n, d);
+        let (views, c) = (x.views(), draw.example_weights(n));
+        for task in common::taxonomy::tasks(&mut draw, d, nodes, is_tree) {
+            let y = draw.labels(n, task.classes().len() as u32);
+            let y = common::taxonomy::labels(&task, &y);
+            obeys(&task, &views, &y, &mut draw);
+            each_formulation(|f| is_exact(&Problem::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
+        }
+    }
+
     /// Tasks that do not list their outputs: margin rescaling is exact, the shortfall by Dinkelbach included; slack
     /// rescaling by search is never below the truth and never above the best.
     #[test]

@@ -11,7 +11,7 @@ use common::{
 };
 use maxmargin::inference::align::{Op, Path, Reach, Run};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Progress, Settings, Solution, Status};
@@ -19,6 +19,7 @@ use maxmargin::task::Task;
 use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, Gaps, Query, Sequence};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::Multiclass;
+use maxmargin::tasks::taxonomy::{Architecture, NodeLoss, Taxonomy};
 
 const N: usize = 70;
 
@@ -123,6 +124,20 @@ fn multiclass() {
     for f in formulations(true) {
         let labels = if f.penalty == Penalty::Hard { &y } else { &noisy };
         same_bits_for_all_threads(&Problem::new(&task, &views, labels, None, f).unwrap());
+    }
+}
+
+#[test]
+fn taxonomies() {
+    let mut draw = Draw(5);
+    let hierarchy = common::taxonomy::hierarchy(&mut draw, 8, false);
+    let classes = common::taxonomy::classes(&mut draw, &hierarchy, 5);
+    let task = Taxonomy::new(6, hierarchy, classes, &Architecture::Taxonomy, NodeLoss::Tree).unwrap();
+    let (x, y) = separable(&mut draw, N, 6, 5);
+    let (views, y) = (x.views(), common::taxonomy::labels(&task, &y));
+    for f in formulations(true) {
+        let f = Formulation { c: 0.5, ..f };
+        same_bits_for_all_threads(&Problem::new(&task, &views, &y, None, f).unwrap());
     }
 }
 

@@ -86,6 +86,35 @@ fn multiclass() {
     all_well(wrong.into_iter());
 }
 
+/// Trees and lattices, all losses, all of what classes may share.
+#[test]
+fn taxonomies() {
+    let mut wrong = Vec::new();
+    for seed in 0..2 {
+        let mut draw = Draw(100 + seed);
+        let (n, d) = (3 + draw.below(5), 2 + draw.below(3) as u32);
+        let (noisy, c) = (draw.matrix(n, d), draw.example_weights(n));
+        let noisy = noisy.views();
+        for (at, task) in common::taxonomy::tasks(&mut draw, d, 6, seed == 0).into_iter().enumerate() {
+            let classes = task.classes().len() as u32;
+            let (x, y) = separable(&mut draw, n, d, classes);
+            let noisy_y = draw.labels(n, classes);
+            let [y, noisy_y] = [y, noisy_y].map(|y| common::taxonomy::labels(&task, &y));
+            let views = x.views();
+            for (which, f) in formulations().enumerate() {
+                // A few of all: attributes need not separate what classes do.
+                let is_hard = f.penalty == Penalty::Hard;
+                if (at + which) % 3 != 0 || is_hard && at >= 8 {
+                    continue;
+                }
+                let (views, y) = if is_hard { (&views, &y) } else { (&noisy, &noisy_y) };
+                wrong.extend(faults(&Problem::new(&task, views, y, Some(&c), f).unwrap()));
+            }
+        }
+    }
+    all_well(wrong.into_iter());
+}
+
 #[test]
 fn binary() {
     let mut wrong = Vec::new();

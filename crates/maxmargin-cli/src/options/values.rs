@@ -95,6 +95,11 @@ pub(super) fn gap_grid(text: &str) -> Result<GapGrid, String> {
     text.split(',').map(|word| positive(word.trim())).collect::<Result<Vec<f64>, String>>().map(GapGrid)
 }
 
+/// By how much a node has to lead.
+pub(crate) fn lead(text: &str) -> Result<f64, String> {
+    threshold(text).ok().filter(|t| *t >= 0.0).ok_or_else(|| "must be a finite number from 0".to_owned())
+}
+
 /// What a label has to gain.
 pub(crate) fn threshold(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|t: &f64| t.is_finite()).ok_or_else(|| "must be a finite number".to_owned())

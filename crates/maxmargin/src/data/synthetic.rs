@@ -9,6 +9,7 @@ mod checkers;
 mod graphs;
 mod label_sets;
 mod sentences;
+mod taxonomy;
 mod trees;
 
 use std::io::{self, Write};
@@ -25,6 +26,7 @@ pub use checkers::checkers;
 pub use graphs::{GraphSizes, graph};
 pub use label_sets::{LabelSetSizes, multilabel};
 pub use sentences::{TagSizes, tag};
+pub use taxonomy::{TaxonomySizes, taxonomy, taxonomy_tree};
 pub use trees::{ParseSizes, parse};
 
 /// How much data, of what kind.

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged};
 use super::exact;
-use crate::error::Result;
+use crate::error::{Result, invalid};
 use crate::kernel::{Expansion, Shape, Standard};
 use crate::sparse::SparseMatrix;
+use crate::weights::Weights;
 
 const OFFSETS: &str = "support_offsets";
 const INDICES: &str = "support_indices";
@@ -60,6 +61,26 @@ enum Function {
         #[serde(with = "exact")]
         coef0: f64,
     },
+}
+
+/// Does it fit a model with so many slots and features, which has no weights beside it?
+pub(super) fn check(expansion: &Expansion, slots: usize, features: u32, bias: f64, weights: &Weights) -> Result<()> {
+    if !weights.is_empty() {
+        return invalid(format!("{} weights beside a kernel, which has none", weights.len()));
+    }
+    if expansion.width() as usize != slots {
+        return invalid(format!("{} coefficients a support vector for {slots}", expansion.width()));
+    }
+    let columns = (0..expansion.len()).filter_map(|j| expansion.vectors().row(j).indices().last());
+    if columns.into_iter().any(|&last| last >= features) {
+        return invalid(format!("support vectors have features beyond the {features} of the model"));
+    }
+    let (constant, square) = (expansion.kernel().constant, f64::from(bias as f32).powi(2));
+    // The square may have been rounded on the way.
+    if (constant - square).abs() > 1e-6 * square {
+        return invalid(format!("the kernel's constant is {constant}, not the square of the bias {bias}"));
+    }
+    Ok(())
 }
 
 /// What goes into the file besides the record.

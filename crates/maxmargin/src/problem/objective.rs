@@ -59,12 +59,19 @@ impl<T: Task> Problem<'_, T> {
             return Ok(0.0);
         }
         if let Some(listed) = self.task.listed() {
-            scratch.scores.resize(listed.count(), 0.0);
-            listed.scores(w, x, &mut scratch.scores);
+            let OracleScratch { task, scores, .. } = scratch;
+            scores.resize(listed.count(), 0.0);
+            listed.scores(w, x, task, scores);
             let at = listed.index(truth);
-            let at_truth = scratch.scores[at];
-            let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scratch.scores[k], loss);
-            return Ok(listed.losses(truth).iter().enumerate().filter(|e| e.0 != at).map(share).fold(0.0, f64::max));
+            let at_truth = scores[at];
+            let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scores[k], loss);
+            return Ok(listed
+                .losses(truth, task)
+                .iter()
+                .enumerate()
+                .filter(|e| e.0 != at)
+                .map(share)
+                .fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
             match self.counted() {

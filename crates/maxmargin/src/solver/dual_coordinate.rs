@@ -31,11 +31,13 @@ use crate::weights::Weights;
 mod block;
 mod coordinates;
 mod newton;
+mod rows;
 mod slots;
 mod stack;
 
 use coordinates::{Coordinates, WORTH_SCALING};
 use newton::Newton;
+use rows::Rowed;
 use stack::{Blocks, Examples, Signed, Slotted};
 
 /// Dual coordinates.
@@ -106,6 +108,10 @@ impl Solver for DualCoordinate {
             }
             Places::Slots(block) => {
                 let blocks = Slotted::new(examples, block);
+                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
+            }
+            Places::Rows(block, lambda) => {
+                let blocks = Rowed::new(examples, block, lambda);
                 Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
             }
         }?;
@@ -255,7 +261,7 @@ enum Phase {
 /// So many Newton steps at a stretch, at most.
 const MOST_STEPS: u32 = 100;
 
-struct Run<'r, 'a, T: Task, B> {
+struct Run<'r, 'a, T: Task, B: Blocks> {
     solver: &'r DualCoordinate,
     problem: &'r Problem<'a, T>,
     pool: &'r Pool,

@@ -149,7 +149,7 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
         match &self.cache {
             Some(cache) => self.problem.violations_of(i, w, cache.of(e), &mut self.scratch, row),
             None if self.stride > 0 => {
-                self.problem.violations(i, w, row);
+                self.problem.violations(i, w, &mut self.scratch, row);
                 Ok(())
             }
             None => Ok(()),

@@ -98,12 +98,12 @@ impl Listed<Binary> for Binary {
         *y as usize
     }
 
-    fn scores(&self, w: &Weights, x: SparseView<'_>, scores: &mut [f64]) {
+    fn scores(&self, w: &Weights, x: SparseView<'_>, (): &mut (), scores: &mut [f64]) {
         let half = 0.5 * self.decision(w, x);
         scores.copy_from_slice(&[-half, half]);
     }
 
-    fn losses(&self, truth: &u32) -> &[f64] {
+    fn losses<'s>(&'s self, truth: &u32, (): &'s mut ()) -> &'s [f64] {
         &LOSSES[*truth as usize]
     }
 
@@ -117,7 +117,7 @@ impl Stacked<Binary> for Binary {
         inputs
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> Places<'_> {
         Places::Signs(self.blocks[0])
     }
 }

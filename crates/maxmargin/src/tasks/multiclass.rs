@@ -134,7 +134,7 @@ impl Task for Multiclass {
         y: &mut u32,
     ) -> Result<()> {
         scores.resize(self.costs.classes, 0.0);
-        self.scores(w, x, scores);
+        w.scores(self.blocks[0], x, scores);
         if let Some(loss) = loss {
             for (score, cost) in scores.iter_mut().zip(self.costs.row(*loss.truth as usize)) {
                 *score += loss.weight * cost;
@@ -172,11 +172,11 @@ impl Listed<Multiclass> for Multiclass {
         *y as usize
     }
 
-    fn scores(&self, w: &Weights, x: SparseView<'_>, scores: &mut [f64]) {
+    fn scores(&self, w: &Weights, x: SparseView<'_>, _: &mut Vec<f64>, scores: &mut [f64]) {
         w.scores(self.blocks[0], x, scores);
     }
 
-    fn losses(&self, truth: &u32) -> &[f64] {
+    fn losses<'s>(&'s self, truth: &u32, _: &'s mut Vec<f64>) -> &'s [f64] {
         self.costs.row(*truth as usize)
     }
 
@@ -190,7 +190,7 @@ impl Stacked<Multiclass> for Multiclass {
         inputs
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> Places<'_> {
         Places::Slots(self.blocks[0])
     }
 }

@@ -27,7 +27,7 @@ impl Limits {
     }
 
     /// Is that sum of variables at the cap, but for rounding?
-    fn is_full(&self, sum: f64) -> bool {
+    pub(super) fn is_full(&self, sum: f64) -> bool {
         const ROUNDING: f64 = 1e-14;
         sum >= self.cap * (1.0 - ROUNDING)
     }
@@ -248,11 +248,19 @@ pub(super) fn threshold_from(u: &[f64], start: f64, of: impl Fn(f64, f64) -> f64
     }
 }
 
+/// Nothing is gained.
+pub(super) const PRECISION: f64 = 1e-12;
+
 /// The maximum of a block with any inner products `<lhs_k, lhs_l>`, by exchanging weight between two outputs, or one and
-/// the truth, until nothing is gained. `v` follows.
-pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, usize) -> f64, limits: Limits) {
+/// the truth, until what is gained is this share of the first gain. `v` follows.
+pub(super) fn maximise_pairs(
+    v: &mut [f64],
+    a: &mut [f64],
+    gram: impl Fn(usize, usize) -> f64,
+    limits: Limits,
+    precision: f64,
+) {
     const STEPS: usize = 1000;
-    const PRECISION: f64 = 1e-12;
     let mut first = None;
     for _ in 0..STEPS {
         let sum: f64 = a.iter().sum();
@@ -268,7 +276,7 @@ pub(super) fn maximise_pairs(v: &mut [f64], a: &mut [f64], gram: impl Fn(usize, 
             }
         }
         let rise = high - low;
-        if up == down || rise <= PRECISION * *first.get_or_insert(rise) {
+        if up == down || rise <= precision * *first.get_or_insert(rise) {
             return;
         }
         let curvature = match (up, down) {
@@ -357,7 +365,7 @@ mod tests {
             let (mut stacked, mut pairs, mut after) = (a.clone(), a.clone(), v.clone());
             maximise_stacked(&v, &mut stacked, q, limits);
             is_maximum(&moved(&v, &a, &stacked, gram), &stacked, limits, scale);
-            maximise_pairs(&mut after, &mut pairs, gram, limits);
+            maximise_pairs(&mut after, &mut pairs, gram, limits, PRECISION);
             // With next to no curvature, or next to no room, pair steps are as good, but elsewhere.
             if q >= 0.1 && limits.ridge <= 10.0 && outputs.len() <= 10 {
                 is_maximum(&after, &pairs, limits, 10.0 * scale);
@@ -427,7 +435,7 @@ mod tests {
         let limits = Limits { cap: 0.0, ridge: 0.0 };
         let mut a = [0.0; 3];
         maximise_stacked(&[1.0, 0.5, -1.0], &mut a, 1.0, limits);
-        maximise_pairs(&mut [1.0, 0.5, -1.0], &mut a, |_, _| 1.0, limits);
+        maximise_pairs(&mut [1.0, 0.5, -1.0], &mut a, |_, _| 1.0, limits, PRECISION);
         assert_eq!((a, maximise_one(1.0, 0.0, 1.0, limits)), ([0.0; 3], 0.0));
     }
 

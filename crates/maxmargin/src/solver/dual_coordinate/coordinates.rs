@@ -52,7 +52,7 @@ pub(super) struct Variables {
 }
 
 /// The variables, and what passes over them need.
-pub(super) struct Coordinates<'b, B> {
+pub(super) struct Coordinates<'b, B: Blocks> {
     blocks: &'b B,
     penalty: Penalty,
     pub(super) now: Variables,
@@ -63,6 +63,7 @@ pub(super) struct Coordinates<'b, B> {
     own: Vec<f64>,
     /// All outputs.
     all: Vec<u32>,
+    room: B::Room,
     /// Where runs begin, and the order of a pass: positions among those that take part.
     runs: Vec<u32>,
     order: Vec<u32>,
@@ -114,6 +115,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             support: Vec::with_capacity(width),
             own: Vec::with_capacity(width),
             all: (0..width as u32).collect(),
+            room: B::Room::default(),
             runs: Vec::new(),
             order: Vec::new(),
         }
@@ -167,7 +169,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             let example = self.blocks.example(i);
             let limits = example.limits(self.penalty, self.now.stage);
             let a = &mut self.now.a[i * width..][..width];
-            self.blocks.violations(&example, &self.now.w, &mut self.v);
+            self.blocks.violations(&example, &self.now.w, &mut self.room, &mut self.v);
             let look = self.blocks.look(&self.v, a, limits);
             let way = usize::from(look.way == Way::Up);
             if look.rest > self.now.patience[way] {
@@ -183,10 +185,10 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
                 continue;
             }
             self.change.copy_from_slice(a);
-            self.blocks.maximise(&example, &self.all, &mut self.v, a, limits);
+            self.blocks.maximise(&example, &self.all, limits, &mut self.room, &mut self.v, a);
             if became_change(&mut self.change, a) {
                 self.now.rhs += self.blocks.rhs(&example, &self.all, &self.change);
-                self.blocks.add(&example, &self.all, &self.change, self.now.w.as_mut_slice());
+                self.blocks.add(&example, &self.all, &self.change, &mut self.room, self.now.w.as_mut_slice());
             }
         }
         if left {
@@ -220,20 +222,20 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             let example = self.blocks.example(i);
             let limits = example.limits(self.penalty, self.now.stage);
             let (v, change) = (&mut self.v[..count], &mut self.change[..count]);
-            self.blocks.violations_of(&example, &self.support, &self.now.w, v);
+            self.blocks.violations_of(&example, &self.support, &self.now.w, &mut self.room, v);
             let look = self.blocks.look(v, &self.own, limits);
             seen.gap += look.gap;
             if look.unrest <= f64::EPSILON * look.h {
                 continue;
             }
             change.copy_from_slice(&self.own);
-            self.blocks.maximise(&example, &self.support, v, &mut self.own, limits);
+            self.blocks.maximise(&example, &self.support, limits, &mut self.room, v, &mut self.own);
             if became_change(change, &self.own) {
                 for (&k, &a) in self.support.iter().zip(&self.own) {
                     block[k as usize] = a;
                 }
                 self.now.rhs += self.blocks.rhs(&example, &self.support, change);
-                self.blocks.add(&example, &self.support, change, self.now.w.as_mut_slice());
+                self.blocks.add(&example, &self.support, change, &mut self.room, self.now.w.as_mut_slice());
             }
         }
         seen
@@ -284,7 +286,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         let (blocks, width) = (self.blocks, self.blocks.width());
         let parts = pool.map(ranges(blocks.len(), PARTS), |range| {
             let mut part = Part { slack: 0.0, dual: 0.0, support: 0, active: Vec::new() };
-            let mut v = vec![0.0; width];
+            let (mut v, mut room) = (vec![0.0; width], B::Room::default());
             for i in range {
                 let example = blocks.example(i);
                 if example.share == 0.0 {
@@ -292,7 +294,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
                 }
                 let limits = example.limits(self.penalty, 1.0);
                 let a = &self.now.a[i * width..][..width];
-                blocks.violations(&example, &self.now.w, &mut v);
+                blocks.violations(&example, &self.now.w, &mut room, &mut v);
                 let look = blocks.look(&v, a, limits);
                 let sum: f64 = a.iter().sum();
                 part.slack += example.share * if limits.ridge > 0.0 { 0.5 * look.h * look.h } else { look.h };
@@ -374,7 +376,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             if a.iter().any(|a| *a > 0.0) {
                 let example = self.blocks.example(i);
                 self.now.rhs += self.blocks.rhs(&example, &self.all, a);
-                self.blocks.add(&example, &self.all, a, self.now.w.as_mut_slice());
+                self.blocks.add(&example, &self.all, a, &mut self.room, self.now.w.as_mut_slice());
             }
         }
     }

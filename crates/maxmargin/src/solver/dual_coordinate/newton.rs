@@ -121,6 +121,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             let a = &a[range.start * width..range.end * width];
             let mut part =
                 Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
+            let mut room = B::Room::default();
             let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
             for (i, a) in range.zip(a.chunks_exact(width)) {
                 let example = blocks.example(i);
@@ -128,7 +129,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 if share == 0.0 {
                     continue;
                 }
-                blocks.violations(&example, w, &mut at_w);
+                blocks.violations(&example, w, &mut room, &mut at_w);
                 let h = at_w.iter().fold(0.0, |h, &v| if v > h { v } else { h });
                 let (limits, s) = (example.limits(penalty, 1.0), strength * share);
                 next.copy_from_slice(a);
@@ -148,7 +149,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 }
                 part.support += support.len();
                 part.dual += blocks.rhs(&example, &all, &next) - 0.5 * limits.ridge * total * total;
-                blocks.add(&example, &all, &next, &mut part.sum);
+                blocks.add(&example, &all, &next, &mut room, &mut part.sum);
                 // At a corner nothing moves.
                 if !(support.len() == 1 && pull == 1.0) {
                     blocks.add_curvature(
@@ -213,11 +214,11 @@ impl<'b, B: Blocks> Newton<'b, B> {
         }
         let (strength, penalty) = (self.strength, self.penalty);
         pool.map(items, |(range, a)| {
-            let mut v = vec![0.0; width];
+            let (mut v, mut room) = (vec![0.0; width], B::Room::default());
             for (i, a) in range.zip(a.chunks_exact_mut(width)) {
                 let example = blocks.example(i);
                 if example.share > 0.0 {
-                    blocks.violations(&example, w, &mut v);
+                    blocks.violations(&example, w, &mut room, &mut v);
                     proximal(a, &v, strength * example.share, example.limits(penalty, 1.0));
                 }
             }
@@ -250,7 +251,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
         let direction = Weights::from(std::mem::take(&mut self.direction));
         let items = ranges(blocks.len(), PARTS).into_iter().zip(&mut self.lines).collect();
         pool.map(items, |(range, line): (_, &mut Line)| {
-            let (mut v, mut dv) = (vec![0.0; width], vec![0.0; width]);
+            let (mut v, mut dv, mut room) = (vec![0.0; width], vec![0.0; width], B::Room::default());
             line.slope = 0.0;
             line.free.clear();
             line.outputs.clear();
@@ -259,8 +260,8 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 if example.share == 0.0 {
                     continue;
                 }
-                blocks.violations(&example, w, &mut v);
-                blocks.slopes(&example, &direction, &mut dv);
+                blocks.violations(&example, w, &mut room, &mut v);
+                blocks.slopes(&example, &direction, &mut room, &mut dv);
                 let (a, s) = (&a[i * width..][..width], strength * example.share);
                 line.append(i as u32, a, &v, &dv, s, example.limits(penalty, 1.0));
             }

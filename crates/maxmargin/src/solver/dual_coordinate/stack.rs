@@ -10,8 +10,12 @@ use crate::sparse::SparseView;
 use crate::task::{Listed, Stacked, Task};
 use crate::weights::Weights;
 
-/// What the passes need of the examples. Two kinds stand behind it: one output beside the truth, and many.
+/// What the passes need of the examples. Three kinds stand behind it: one output beside the truth, many with a slot each,
+/// and many with several slots each ([`rows`](super::rows)).
 pub(super) trait Blocks: Sync {
+    /// Where it works, kept by the caller.
+    type Room: Default + Send;
+
     /// Number of examples n.
     fn len(&self) -> usize;
 
@@ -31,23 +35,31 @@ pub(super) trait Blocks: Sync {
     fn share(&self, i: usize) -> f64;
 
     /// Violations of the example's outputs at w; far below zero for the truth itself, where it is among them.
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]);
+    fn violations(&self, example: &Example<'_>, w: &Weights, room: &mut Self::Room, v: &mut [f64]);
 
     /// Violations of some of its outputs only.
-    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]);
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Self::Room, v: &mut [f64]);
 
     /// What the violations change by when w moves by `direction`.
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]);
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Self::Room, slopes: &mut [f64]);
 
     /// Looks at the block of an example.
     fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look;
 
     /// Moves `a`, the variables of the outputs `of`, whose violations are `v`, to the maximum of the example's block where the
     /// others stay zero. `v` is used up.
-    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits);
+    fn maximise(
+        &self,
+        example: &Example<'_>,
+        of: &[u32],
+        limits: Limits,
+        room: &mut Self::Room,
+        v: &mut [f64],
+        a: &mut [f64],
+    );
 
     /// `w += sum delta_k lhs_k` over the outputs `of`.
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]);
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Self::Room, w: &mut [f64]);
 
     /// `sum a_k rhs_k` over the outputs `of`.
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64;
@@ -63,7 +75,7 @@ pub(super) struct Example<'e> {
     pub(super) norm2: f64,
     /// C c_i / n
     pub(super) share: f64,
-    truth: usize,
+    pub(super) truth: usize,
 }
 
 impl Example<'_> {
@@ -75,11 +87,11 @@ impl Example<'_> {
 
 /// What is common to both kinds.
 pub(super) struct Examples<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    listed: &'a dyn Listed<T>,
+    pub(super) problem: &'p Problem<'a, T>,
+    pub(super) listed: &'a dyn Listed<T>,
     phis: &'a [SparseView<'a>],
     rows: Vec<Row>,
-    entries: u64,
+    pub(super) entries: u64,
     share: f64,
 }
 
@@ -113,19 +125,19 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
     }
 
     #[inline]
-    fn example(&self, i: usize) -> Example<'a> {
+    pub(super) fn example(&self, i: usize) -> Example<'a> {
         let Row { norm, truth } = self.rows[i];
         let norm2 = f64::from(norm) * f64::from(norm);
         Example { phi: self.phis[self.problem.place(i)], norm2, share: self.share(i), truth: truth as usize }
     }
 
     #[inline]
-    fn share(&self, i: usize) -> f64 {
+    pub(super) fn share(&self, i: usize) -> f64 {
         self.share * self.problem.weight(i)
     }
 
     #[inline]
-    fn prefetch(&self, i: usize) {
+    pub(super) fn prefetch(&self, i: usize) {
         prefetch(&self.phis[self.problem.place(i)]);
         prefetch(&self.rows[i]);
     }
@@ -142,9 +154,11 @@ pub(super) struct Signed<'p, 'a, T: Task> {
 
 impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
-        let term = |truth: usize, sign: f64| {
+        let mut scratch = T::Scratch::default();
+        let mut term = |truth: usize, sign: f64| {
             let listed = examples.listed;
-            let term = examples.problem.term(listed.losses(&listed.output(truth))[1 - truth]);
+            let losses = listed.losses(&listed.output(truth), &mut scratch);
+            let term = examples.problem.term(losses[1 - truth]);
             (term.rhs, sign * term.factor)
         };
         let terms = [term(0, -1.0), term(1, 1.0)];
@@ -153,6 +167,8 @@ impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
 }
 
 impl<T: Task> Blocks for Signed<'_, '_, T> {
+    type Room = ();
+
     fn len(&self) -> usize {
         self.examples.problem.len()
     }
@@ -177,16 +193,16 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         self.examples.share(i)
     }
 
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+    fn violations(&self, example: &Example<'_>, w: &Weights, (): &mut (), v: &mut [f64]) {
         let (rhs, factor) = self.terms[example.truth];
         v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.base..]);
     }
 
-    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, v: &mut [f64]) {
-        self.violations(example, w, v);
+    fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
+        self.violations(example, w, &mut (), v);
     }
 
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
     }
@@ -195,12 +211,12 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         block::look_at_one(v[0], a[0], limits)
     }
 
-    fn maximise(&self, example: &Example<'_>, _: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+    fn maximise(&self, example: &Example<'_>, _: &[u32], limits: Limits, (): &mut (), v: &mut [f64], a: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         a[0] = block::maximise_one(v[0], a[0], factor * factor * example.norm2, limits);
     }
 
-    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], w: &mut [f64]) {
+    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         example.phi.add_to(factor * delta[0], &mut w[self.base..]);
     }
@@ -243,8 +259,9 @@ impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
         let (problem, listed) = (examples.problem, examples.listed);
         let outputs = listed.count();
+        let mut scratch = T::Scratch::default();
         let terms = (0..outputs).flat_map(|truth| {
-            let losses = listed.losses(&listed.output(truth)).to_vec();
+            let losses = listed.losses(&listed.output(truth), &mut scratch).to_vec();
             losses.into_iter().map(|loss| problem.term(loss))
         });
         let (factors, rhs) = terms.map(|term| (term.factor, term.rhs)).unzip();
@@ -260,6 +277,8 @@ impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
 }
 
 impl<T: Task> Blocks for Slotted<'_, '_, T> {
+    type Room = ();
+
     fn len(&self) -> usize {
         self.examples.problem.len()
     }
@@ -284,7 +303,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         self.examples.share(i)
     }
 
-    fn violations(&self, example: &Example<'_>, w: &Weights, v: &mut [f64]) {
+    fn violations(&self, example: &Example<'_>, w: &Weights, (): &mut (), v: &mut [f64]) {
         let (rhs, factors) = self.terms(example.truth);
         w.scores(self.block, example.phi, v);
         let at_truth = v[example.truth];
@@ -300,7 +319,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         v[example.truth] = f64::MIN;
     }
 
-    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, v: &mut [f64]) {
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
         let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
         let (w, width) = (&w.as_slice()[self.block.base as usize..], self.block.width as usize);
         let mut at_truth = [0.0];
@@ -311,7 +330,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         }
     }
 
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, slopes: &mut [f64]) {
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         direction.scores(self.block, example.phi, slopes);
         let at_truth = slopes[example.truth];
         for (slope, factor) in slopes.iter_mut().zip(self.terms(example.truth).1) {
@@ -323,7 +342,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         block::look(v, a, limits)
     }
 
-    fn maximise(&self, example: &Example<'_>, of: &[u32], v: &mut [f64], a: &mut [f64], limits: Limits) {
+    fn maximise(&self, example: &Example<'_>, of: &[u32], limits: Limits, (): &mut (), v: &mut [f64], a: &mut [f64]) {
         let q = example.norm2;
         if self.has_unit_factors {
             return block::maximise_stacked(v, a, q, limits);
@@ -331,10 +350,10 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         let factors = self.terms(example.truth).1;
         let factor = |k: usize| factors[of[k] as usize];
         let gram = |k: usize, l: usize| q * factor(k) * factor(l) * if k == l { 2.0 } else { 1.0 };
-        block::maximise_pairs(v, a, gram, limits);
+        block::maximise_pairs(v, a, gram, limits, block::PRECISION);
     }
 
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], w: &mut [f64]) {
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
         let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
         let (w, truth, phi) = (&mut w[self.block.base as usize..], example.truth, example.phi);
         let changed = delta.iter().filter(|delta| **delta != 0.0).count();
@@ -404,179 +423,4 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::newton::Newton;
-    use super::*;
-    use crate::features::Collect;
-    use crate::problem::Formulation;
-    use crate::random::Random;
-    use crate::sparse::{SparseMatrix, dot};
-    use crate::task::Places;
-    use crate::tasks::binary::Binary;
-    use crate::tasks::multiclass::{Costs, Multiclass};
-
-    const D: u32 = 3;
-    const N: usize = 12;
-
-    fn rows(random: &mut Random) -> SparseMatrix {
-        let mut x = SparseMatrix::new();
-        for i in 0..N {
-            // Every fourth row is empty.
-            let row: Vec<_> = (0..D).filter(|j| i % 4 != 3 && random.unit() > 0.1 * f64::from(*j)).collect();
-            x.push_row(row.into_iter().map(|j| (j, (2.0 * random.unit() - 1.0) as f32)));
-        }
-        x.set_columns(D);
-        x
-    }
-
-    fn signed(random: &mut Random, n: usize) -> Vec<f64> {
-        (0..n).map(|_| 2.0 * random.unit() - 1.0).collect()
-    }
-
-    /// lhs and rhs of every variable of an example by the definitions; None for the truth.
-    fn dense<T: Task<Output = u32>>(
-        problem: &Problem<'_, T>,
-        i: usize,
-        outputs: &[u32],
-    ) -> Vec<Option<(Vec<f64>, f64)>> {
-        let psi = |y: u32| {
-            let (mut collect, mut psi) = (Collect::default(), vec![0.0; problem.dimension()]);
-            problem.task().features(problem.input(i), &y, &mut collect).unwrap();
-            collect.merged().iter().for_each(|&(j, v)| psi[j as usize] += v);
-            psi
-        };
-        let truth = *problem.truth(i);
-        let term = |y: u32| {
-            let term = problem.term(problem.task().loss(&truth, &y));
-            let lhs = psi(truth).iter().zip(psi(y)).map(|(t, y)| term.factor * (t - y)).collect();
-            (y != truth).then_some((lhs, term.rhs))
-        };
-        outputs.iter().map(|&y| term(y)).collect()
-    }
-
-    fn near(a: f64, b: f64) {
-        assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} is not {b}");
-    }
-
-    /// All that blocks say, against dense vectors.
-    fn agrees<T: Task<Output = u32>>(
-        problem: &Problem<'_, T>,
-        blocks: &impl Blocks,
-        outputs: impl Fn(u32) -> Vec<u32>,
-        random: &mut Random,
-    ) {
-        let (d, width) = (problem.dimension(), blocks.width());
-        let (w, direction) = (Weights::from(signed(random, d)), Weights::from(signed(random, d)));
-        let all: Vec<u32> = (0..width as u32).collect();
-        for i in 0..problem.len() {
-            let example = blocks.example(i);
-            let terms = dense(problem, i, &outputs(*problem.truth(i)));
-            let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
-            let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
-            blocks.violations(&example, &w, &mut v);
-            blocks.slopes(&example, &direction, &mut slopes);
-            let mut some = vec![0.0; others.len()];
-            blocks.violations_of(&example, &others, &w, &mut some);
-            let delta = signed(random, others.len());
-            let (mut sum, mut right, mut rhs) = (vec![0.0; d], vec![0.0; d], 0.0);
-            blocks.add(&example, &others, &delta, &mut sum);
-            let j = |k: u32, l: u32| if k == l { 2.0 } else { -0.25 };
-            let (mut lower, mut full) = (vec![0.0; d * d], vec![0.0; d * d]);
-            blocks.add_curvature(&example, &others, j, &mut lower);
-            for (at, &k) in others.iter().enumerate() {
-                let (lhs, b) = terms[k as usize].as_ref().unwrap();
-                near(v[k as usize], b - dot(lhs, w.as_slice()));
-                near(some[at], v[k as usize]);
-                near(slopes[k as usize], -dot(lhs, direction.as_slice()));
-                rhs += delta[at] * b;
-                lhs.iter().zip(&mut right).for_each(|(l, r)| *r += delta[at] * l);
-                for &l in &others {
-                    let other = &terms[l as usize].as_ref().unwrap().0;
-                    for (cell, full) in full.iter_mut().enumerate() {
-                        *full += j(k, l) * lhs[cell / d] * other[cell % d];
-                    }
-                }
-            }
-            // The same among all outputs, where those without a term have no weight.
-            let mut among_all = vec![0.0; width];
-            others.iter().zip(&delta).for_each(|(&k, delta)| among_all[k as usize] = *delta);
-            let mut sum_of_all = vec![0.0; d];
-            blocks.add(&example, &all, &among_all, &mut sum_of_all);
-            sum_of_all.iter().zip(&sum).for_each(|(a, b)| near(*a, *b));
-            near(blocks.rhs(&example, &others, &delta), rhs);
-            sum.iter().zip(&right).for_each(|(a, b)| near(*a, *b));
-            for (cell, full) in full.iter().enumerate().filter(|c| c.0 % d <= c.0 / d) {
-                near(lower[cell], *full);
-            }
-            let phi = phi(d, example.phi);
-            assert!((example.norm2 - dot(&phi, &phi)).abs() <= 1e-6 * example.norm2, "{}", example.norm2);
-        }
-    }
-
-    fn phi(d: usize, phi: SparseView<'_>) -> Vec<f64> {
-        let mut dense = vec![0.0; d];
-        phi.add_to(1.0, &mut dense);
-        dense
-    }
-
-    /// The gradient's differences along random directions are the matrix times them.
-    fn newton_agrees<B: Blocks>(blocks: &B, penalty: Penalty, d: usize, random: &mut Random) {
-        const STEP: f64 = 1e-6;
-        let (pool, w) = (Pool::new(1).unwrap(), signed(random, d));
-        let a: Vec<f64> = (0..blocks.len() * blocks.width()).map(|_| 0.0).collect();
-        let mut newton = Newton::new(blocks, penalty, 0.7, d);
-        let mut sum = |w: Vec<f64>| {
-            newton.look(&a, &Weights::from(w), &pool);
-            newton.derivatives()
-        };
-        let (_, matrix) = sum(w.clone());
-        for _ in 0..3 {
-            let direction = signed(random, d);
-            let ahead = |h: f64| w.iter().zip(&direction).map(|(w, d)| w + h * d).collect::<Vec<_>>();
-            let ((more, _), (less, _)) = (sum(ahead(STEP)), sum(ahead(-STEP)));
-            for j in 0..d {
-                let symmetric = |k: usize| if k <= j { matrix[j * d + k] } else { matrix[k * d + j] };
-                let product: f64 = (0..d).map(|k| symmetric(k) * direction[k]).sum();
-                // w falls into the violations with a minus.
-                let slope = -(more[j] - less[j]) / (2.0 * STEP);
-                assert!((slope - product).abs() <= 1e-5 * (1.0 + product.abs()), "{slope} is not {product}");
-            }
-        }
-    }
-
-    #[test]
-    fn blocks_agree_with_dense_vectors() {
-        let mut random = Random::new(1);
-        let x = rows(&mut random);
-        let (views, pool) = (x.views(), Pool::new(1).unwrap());
-        let table = vec![0.0, 1.0, 0.5, 2.0, 1.5, 0.0, 0.0, 1.0, 3.0, 1.0, 0.0, 0.7, 1.0, 0.3, 2.0, 0.0];
-        let (two, four) = (Binary::new(D), Multiclass::new(D, Costs::table(4, table).unwrap()));
-        let twelve = Multiclass::new(D, Costs::zero_one(12));
-        let (bits, y): (Vec<u32>, Vec<u32>) = (0..N as u32).map(|i| (i % 2, (i / 2 + i) % 4)).unzip();
-        for rescaling in [Rescaling::Margin, Rescaling::Slack] {
-            for penalty in [Penalty::Linear, Penalty::Quadratic] {
-                let f = Formulation { c: 5.0, rescaling, penalty, loss_scale: 1.5 };
-                let problem = Problem::new(&two, &views, &bits, None, f).unwrap();
-                let (listed, stacked) = (two.listed().unwrap(), two.listed().unwrap().stacked().unwrap());
-                let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
-                let blocks = Signed::new(Examples::new(&problem, listed, stacked, &pool), block);
-                agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
-                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
-
-                let problem = Problem::new(&four, &views, &y, None, f).unwrap();
-                let (listed, stacked) = (four.listed().unwrap(), four.listed().unwrap().stacked().unwrap());
-                let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
-                let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
-                agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
-                newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
-
-                // So many that w is changed in all slots at once.
-                let problem = Problem::new(&twelve, &views, &y, None, f).unwrap();
-                let (listed, stacked) = (twelve.listed().unwrap(), twelve.listed().unwrap().stacked().unwrap());
-                let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
-                let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
-                agrees(&problem, &blocks, |_| (0..12).collect(), &mut random);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,382 @@
+//! Examples whose outputs place phi in several slots each: `lhs_k = factor_k phi (x) (Lambda(truth) - Lambda(k))`.
+//!
+//! Outputs share slots, so their inner products are those of the rows of Lambda and no threshold solves a block. It is
+//! solved over a few outputs at a time by exchanging weight between two, those that gain most joining until none would.
+
+use super::block::{self, Limits, Look};
+use super::slots;
+use super::stack::{Blocks, Example, Examples};
+use crate::features::Block;
+use crate::problem::{Penalty, Rescaling, Term};
+use crate::task::{Lambda, Task};
+use crate::weights::Weights;
+
+/// Blocks of so few outputs are solved over all of them at once.
+const FEW: usize = 16;
+/// So many outputs join at a time.
+const JOIN: usize = 4;
+/// At most so often.
+const ROUNDS: usize = 100;
+/// As long as outputs join, pairs exchange weight until so much of their gain is left.
+const ROUGH: f64 = 0.1;
+/// An output joins that would gain more than this share of the first gain.
+const JOINING: f64 = 1e-10;
+/// With so many slots at most, w is changed in all at once where many change.
+const NEAR: usize = 256;
+/// Of more outputs than that, some are left out of the curvature: the step is a little less than Newton's, no less downhill.
+const MOST_CURVED: usize = 15;
+
+/// Many outputs: a dual variable for each, the truth's idle.
+pub(super) struct Rowed<'p, 'a, T: Task> {
+    examples: Examples<'p, 'a, T>,
+    block: Block,
+    lambda: &'a Lambda,
+    dimension: usize,
+}
+
+/// Where it works.
+pub(super) struct Room<T: Task> {
+    task: T::Scratch,
+    of_slots: Vec<f64>,
+    scores: Vec<f64>,
+    /// Slots that matter, and a number for each of all slots, zero between two uses.
+    slots: Vec<u32>,
+    change: Vec<f64>,
+    /// The outputs that a block is solved over: places among those asked for, terms, inner products of the truth's row with
+    /// theirs, and of their rows less the truth's, below the diagonal.
+    active: Vec<usize>,
+    terms: Vec<Term>,
+    with_truth: Vec<f64>,
+    inner: Vec<f64>,
+    /// Their violations, variables and left sides' inner products.
+    v: Vec<f64>,
+    a: Vec<f64>,
+    gram: Vec<f64>,
+}
+
+impl<T: Task> Default for Room<T> {
+    fn default() -> Self {
+        Self {
+            task: T::Scratch::default(),
+            of_slots: Vec::new(),
+            scores: Vec::new(),
+            slots: Vec::new(),
+            change: Vec::new(),
+            active: Vec::new(),
+            terms: Vec::new(),
+            with_truth: Vec::new(),
+            inner: Vec::new(),
+            v: Vec::new(),
+            a: Vec::new(),
+            gram: Vec::new(),
+        }
+    }
+}
+
+impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
+    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block, lambda: &'a Lambda) -> Self {
+        Self { dimension: examples.problem.dimension(), examples, block, lambda }
+    }
+
+    /// The constraint of output k.
+    fn term(&self, truth: &T::Output, k: u32) -> Term {
+        let (problem, y) = (self.examples.problem, self.examples.listed.output(k as usize));
+        problem.term(problem.task().loss(truth, &y))
+    }
+
+    fn truth(&self, example: &Example<'_>) -> T::Output {
+        self.examples.listed.output(example.truth)
+    }
+
+    /// The output at that place among those asked for becomes active.
+    fn activate(&self, example: &Example<'_>, truth: &T::Output, of: &[u32], place: usize, room: &mut Room<T>) {
+        let (t, k) = (example.truth, of[place] as usize);
+        let with_truth = self.lambda.inner(t, k);
+        room.active.push(place);
+        room.terms.push(self.term(truth, k as u32));
+        room.with_truth.push(with_truth);
+        let own = self.lambda.inner(t, t) - with_truth;
+        for (&other, with_truth) in room.active.iter().zip(&room.with_truth) {
+            room.inner.push(own - with_truth + self.lambda.inner(k, of[other] as usize));
+        }
+    }
+
+    /// Solves the block over the active outputs, and leaves what they changed by in `room.v`.
+    fn solve_active(
+        &self,
+        example: &Example<'_>,
+        limits: Limits,
+        precision: f64,
+        room: &mut Room<T>,
+        v: &[f64],
+        a: &mut [f64],
+    ) {
+        let count = room.active.len();
+        room.gram.resize(count * count, 0.0);
+        let mut inner = room.inner.iter();
+        for k in 0..count {
+            for (l, &inner) in (0..=k).zip(&mut inner) {
+                let value = example.norm2 * room.terms[k].factor * room.terms[l].factor * inner;
+                room.gram[k * count + l] = value;
+                room.gram[l * count + k] = value;
+            }
+        }
+        room.v.clear();
+        room.v.extend(room.active.iter().map(|&k| v[k]));
+        room.a.clear();
+        room.a.extend(room.active.iter().map(|&k| a[k]));
+        // As read in the loop over all outputs: l stays, k runs along a row.
+        block::maximise_pairs(&mut room.v, &mut room.a, |k, l| room.gram[l * count + k], limits, precision);
+        for ((&k, &new), change) in room.active.iter().zip(&room.a).zip(&mut room.v) {
+            *change = new - std::mem::replace(&mut a[k], new);
+        }
+    }
+
+    /// Up to [`JOIN`] outputs that are not active become so, those with the largest violation above `least`.
+    fn join(
+        &self,
+        example: &Example<'_>,
+        truth: &T::Output,
+        of: &[u32],
+        least: f64,
+        room: &mut Room<T>,
+        v: &[f64],
+    ) -> bool {
+        let mut best: [Option<usize>; JOIN] = [None; JOIN];
+        let value = |place: Option<usize>| place.map_or(least, |k| v[k]);
+        for (k, &own) in v.iter().enumerate() {
+            if own > value(best[JOIN - 1]) && !room.active.contains(&k) {
+                let at = best.iter().position(|&other| own > value(other)).unwrap_or(JOIN - 1);
+                best[at..].rotate_right(1);
+                best[at] = Some(k);
+            }
+        }
+        for k in best.into_iter().flatten() {
+            self.activate(example, truth, of, k, room);
+        }
+        best[0].is_some()
+    }
+
+    /// What the active outputs' change, in `room.v`, does to all violations.
+    fn follow(&self, example: &Example<'_>, truth: &T::Output, of: &[u32], room: &mut Room<T>, v: &mut [f64]) {
+        let Room { active, terms, v: changes, of_slots, scores, task, .. } = room;
+        of_slots.clear();
+        of_slots.resize(self.block.width as usize, 0.0);
+        for ((&k, term), change) in active.iter().zip(&*terms).zip(&*changes) {
+            let scale = example.norm2 * term.factor * change;
+            if scale != 0.0 {
+                self.lambda.each_difference(example.truth, of[k] as usize, |slot, value| {
+                    of_slots[slot as usize] += scale * value
+                });
+            }
+        }
+        scores.resize(self.lambda.len(), 0.0);
+        self.lambda.outputs(of_slots, scores);
+        let (at_truth, problem) = (scores[example.truth], self.examples.problem);
+        if problem.formulation().rescaling == Rescaling::Margin {
+            for (v, &k) in v.iter_mut().zip(of) {
+                *v -= at_truth - scores[k as usize];
+            }
+        } else {
+            let losses = self.examples.listed.losses(truth, task);
+            for (v, &k) in v.iter_mut().zip(of) {
+                *v -= problem.term(losses[k as usize]).factor * (at_truth - scores[k as usize]);
+            }
+        }
+    }
+}
+
+impl<T: Task> Blocks for Rowed<'_, '_, T> {
+    type Room = Room<T>;
+
+    fn len(&self) -> usize {
+        self.examples.problem.len()
+    }
+
+    fn width(&self) -> usize {
+        self.lambda.len()
+    }
+
+    fn example(&self, i: usize) -> Example<'_> {
+        self.examples.example(i)
+    }
+
+    fn prefetch(&self, i: usize) {
+        self.examples.prefetch(i);
+    }
+
+    fn entries(&self) -> u64 {
+        self.examples.entries
+    }
+
+    fn share(&self, i: usize) -> f64 {
+        self.examples.share(i)
+    }
+
+    fn violations(&self, example: &Example<'_>, w: &Weights, room: &mut Room<T>, v: &mut [f64]) {
+        room.of_slots.resize(self.block.width as usize, 0.0);
+        w.scores(self.block, example.phi, &mut room.of_slots);
+        self.lambda.outputs(&mut room.of_slots, v);
+        let (at_truth, problem) = (v[example.truth], self.examples.problem);
+        let losses = self.examples.listed.losses(&self.truth(example), &mut room.task);
+        let f = problem.formulation();
+        if f.rescaling == Rescaling::Margin && f.penalty != Penalty::Quadratic {
+            for (v, loss) in v.iter_mut().zip(losses) {
+                *v = f.loss_scale * loss - (at_truth - *v);
+            }
+        } else {
+            for (v, &loss) in v.iter_mut().zip(losses) {
+                *v = problem.term(loss).violation(at_truth - *v);
+            }
+        }
+        v[example.truth] = f64::MIN;
+    }
+
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Room<T>, v: &mut [f64]) {
+        let Room { slots, of_slots, .. } = room;
+        slots.clear();
+        slots.extend_from_slice(self.lambda.row(example.truth).0);
+        of.iter().for_each(|&k| slots.extend_from_slice(self.lambda.row(k as usize).0));
+        slots.sort_unstable();
+        slots.dedup();
+        of_slots.resize(slots.len(), 0.0);
+        let w = &w.as_slice()[self.block.base as usize..];
+        slots::scores(w, self.block.width as usize, example.phi, slots, &mut of_slots[..slots.len()]);
+        let truth = self.truth(example);
+        for (v, &k) in v.iter_mut().zip(of) {
+            let (mut margin, mut at) = (0.0, 0);
+            self.lambda.each_difference(example.truth, k as usize, |slot, value| {
+                at += slots[at..].partition_point(|&s| s < slot);
+                margin += value * of_slots[at];
+            });
+            *v = self.term(&truth, k).violation(margin);
+        }
+    }
+
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Room<T>, slopes: &mut [f64]) {
+        room.of_slots.resize(self.block.width as usize, 0.0);
+        direction.scores(self.block, example.phi, &mut room.of_slots);
+        self.lambda.outputs(&mut room.of_slots, slopes);
+        let (at_truth, problem) = (slopes[example.truth], self.examples.problem);
+        let losses = self.examples.listed.losses(&self.truth(example), &mut room.task);
+        for (slope, &loss) in slopes.iter_mut().zip(losses) {
+            *slope = problem.term(loss).factor * (*slope - at_truth);
+        }
+    }
+
+    fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
+        block::look(v, a, limits)
+    }
+
+    fn maximise(
+        &self,
+        example: &Example<'_>,
+        of: &[u32],
+        limits: Limits,
+        room: &mut Room<T>,
+        v: &mut [f64],
+        a: &mut [f64],
+    ) {
+        let truth = self.truth(example);
+        let is_small = of.len() <= FEW;
+        room.active.clear();
+        room.terms.clear();
+        room.with_truth.clear();
+        room.inner.clear();
+        // The truth is among all outputs, not among those with weight.
+        for k in (0..of.len()).filter(|&k| of[k] as usize != example.truth && (is_small || a[k] > 0.0)) {
+            self.activate(example, &truth, of, k, room);
+        }
+        if is_small {
+            return self.solve_active(example, limits, block::PRECISION, room, v, a);
+        }
+        let (mut first, mut is_solved) = (None, false);
+        for _ in 0..ROUNDS {
+            let sum: f64 = room.active.iter().map(|&k| a[k]).sum();
+            let shift = limits.ridge * sum;
+            let level = if limits.is_full(sum) { f64::INFINITY } else { shift };
+            let level = room.active.iter().filter(|&&k| a[k] > 0.0).fold(level, |least, &k| least.min(v[k]));
+            let highest = v.iter().copied().fold(shift, f64::max);
+            let least = level.max(shift) + JOINING * *first.get_or_insert(highest - level);
+            let joined = self.join(example, &truth, of, least, room, v);
+            if !joined && is_solved {
+                return;
+            }
+            self.solve_active(example, limits, if joined { ROUGH } else { block::PRECISION }, room, v, a);
+            self.follow(example, &truth, of, room, v);
+            is_solved = !joined;
+        }
+    }
+
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Room<T>, w: &mut [f64]) {
+        let (truth, width) = (self.truth(example), self.block.width as usize);
+        let Room { slots, change, scores, .. } = room;
+        change.resize(width, 0.0);
+        slots.clear();
+        for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
+            let scale = self.term(&truth, k).factor * delta;
+            self.lambda.each_difference(example.truth, k as usize, |slot, value| {
+                slots.push(slot);
+                change[slot as usize] += scale * value;
+            });
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        let w = &mut w[self.block.base as usize..];
+        if width <= NEAR && 4 * slots.len() >= width {
+            slots::add_to_all(w, example.phi, change);
+        } else {
+            scores.clear();
+            scores.extend(slots.iter().map(|&slot| change[slot as usize]));
+            slots::add(w, width, example.phi, slots, scores);
+        }
+        slots.iter().for_each(|&slot| change[slot as usize] = 0.0);
+    }
+
+    fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
+        let truth = self.truth(example);
+        of.iter().zip(a).filter(|e| *e.1 != 0.0).map(|(&k, a)| a * self.term(&truth, k).rhs).sum()
+    }
+
+    fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
+        let of = &of[..of.len().min(MOST_CURVED)];
+        let (truth, phi, width, d) = (self.truth(example), example.phi, self.block.width as usize, self.dimension);
+        // The outputs' rows of differences, over the slots where any of them differs.
+        let mut entries: Vec<(u32, usize, f64)> = Vec::new();
+        for (row, &k) in of.iter().enumerate() {
+            let factor = self.term(&truth, k).factor;
+            self.lambda
+                .each_difference(example.truth, k as usize, |slot, value| entries.push((slot, row, factor * value)));
+        }
+        let mut slots: Vec<u32> = entries.iter().map(|e| e.0).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let mut rows = vec![0.0; of.len() * slots.len()];
+        for &(slot, row, value) in &entries {
+            let at = slots.partition_point(|&s| s < slot);
+            rows[row * slots.len() + at] = value;
+        }
+        // rows' J rows, times phi phi'.
+        let row_of = |row: usize| &rows[row * slots.len()..][..slots.len()];
+        let mut small = vec![0.0; slots.len() * slots.len()];
+        for (row, &k) in of.iter().enumerate() {
+            for (other, &l) in of.iter().enumerate() {
+                let scale = j(k, l);
+                for (small, a) in small.chunks_exact_mut(slots.len()).zip(row_of(row)).filter(|e| *e.1 != 0.0) {
+                    small.iter_mut().zip(row_of(other)).for_each(|(s, b)| *s += scale * a * b);
+                }
+            }
+        }
+        let base = self.block.base as usize;
+        for (at, (row, x)) in phi.iter().enumerate() {
+            for (&slot, small) in slots.iter().zip(small.chunks_exact(slots.len())) {
+                let row = &mut lower[(base + row as usize * width + slot as usize) * d + base..];
+                for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
+                    let xy = f64::from(x) * f64::from(y);
+                    let row = &mut row[column as usize * width..][..width];
+                    slots.iter().zip(small).for_each(|(&other, small)| row[other as usize] += xy * small);
+                }
+            }
+        }
+    }
+}
