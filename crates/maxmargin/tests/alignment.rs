@@ -316,7 +316,7 @@ fn the_generative_model_counts() {
     let w: &[f64] = solution.weights.as_slice();
     for a in 0..2 {
         for b in 0..2 {
-            let expected: f64 = (p[2 * a + b] / (q[a] * q[b]) as f64).ln();
+            let expected = f64::ln(p[2 * a + b] / (q[a] * q[b]));
             assert!((w[2 * a + b] - expected).abs() < 1e-12, "{} is not {expected}", w[2 * a + b]);
         }
     }

@@ -8,7 +8,7 @@ use maxmargin::Error;
 use maxmargin::data::alignments::{Alphabets, GAP, Record, Strangers, Stream, gapped};
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::LabelRule;
-use maxmargin::inference::align::Path;
+use maxmargin::inference::align::{Op, Path};
 use maxmargin::metrics::alignments::rank;
 use maxmargin::model::PairAligner;
 use maxmargin::parallel::{Pool, ranges};
@@ -181,8 +181,7 @@ impl Found {
             z_end: if is_empty { 0 } else { z_end },
             matches,
             identical,
-            gaps: self.path.runs.len()
-                - self.path.runs.iter().filter(|run| run.op == maxmargin::inference::align::Op::Match).count(),
+            gaps: self.path.runs.iter().filter(|run| run.op != Op::Match).count(),
             ax,
             az,
             between,

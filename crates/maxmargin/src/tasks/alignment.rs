@@ -23,7 +23,7 @@ mod loss;
 mod query;
 
 use crate::error::Result;
-use crate::features::{Block, Sink};
+use crate::features::{Block, Score, Sink};
 use crate::inference::align::{Aligner, Bonuses, Op, Path, Reach, Rows};
 use crate::sparse::SparseView;
 use crate::task::{Counted, LossTerm, Task};
@@ -269,7 +269,7 @@ impl Alignment {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut AlignScratch,
         y: &mut Aligned,
-    ) -> Result<()> {
+    ) {
         self.begin(w, x, scratch);
         scratch.bonuses.clear();
         let (mut best, mut at) = (f64::NEG_INFINITY, 0);
@@ -297,7 +297,6 @@ impl Alignment {
                 aligner.best(Rows { keys, open, extend, bonuses }, &mut y.path);
             }
         }
-        Ok(())
     }
 
     /// The scores of the best alignments of all candidates.
@@ -322,7 +321,7 @@ impl Alignment {
     }
 
     fn score_path(&self, w: &Weights, x: &Query, z: &Sequence, path: &Path) -> f64 {
-        let mut sink = crate::features::Score { w: w.as_slice(), total: 0.0 };
+        let mut sink = Score { w: w.as_slice(), total: 0.0 };
         self.emit_all(x, z, path, 1.0, &mut sink);
         sink.total
     }
@@ -408,7 +407,8 @@ impl Task for Alignment {
     ) -> Result<()> {
         if self.has_decoys() {
             let (truth, weight) = loss.map_or((None, 0.0), |term| (Some(term.truth.candidate), term.weight));
-            return self.best_candidate(w, x, truth, &|loss, score| score + weight * loss, scratch, y);
+            self.best_candidate(w, x, truth, &|loss, score| score + weight * loss, scratch, y);
+            return Ok(());
         }
         let z = &x.candidates[0];
         self.begin(w, x, scratch);
@@ -437,11 +437,11 @@ impl Task for Alignment {
     }
 
     fn oracle_cost(&self, x: &Query) -> f64 {
+        // A cell, in vectors, takes a tenth of the time that a column of an output takes, whose weight is looked up.
+        const CELLS: f64 = 10.0;
         let count = if self.has_decoys() { x.candidates.len() } else { 1 };
         let rows: usize = x.candidates.iter().take(count).map(Sequence::len).sum();
         let columns = x.x.len() as f64;
-        // A cell, in vectors, takes a tenth of the time that a column of an output takes, whose weight is looked up.
-        const CELLS: f64 = 10.0;
         (columns * rows as f64 / (CELLS * (columns + x.candidates[0].len() as f64 + 1.0))).max(1.0)
     }
 }
@@ -460,6 +460,7 @@ impl Counted<Self> for Alignment {
         scratch: &mut AlignScratch,
         y: &mut Aligned,
     ) -> Result<()> {
-        self.best_candidate(w, x, Some(truth.candidate), value, scratch, y)
+        self.best_candidate(w, x, Some(truth.candidate), value, scratch, y);
+        Ok(())
     }
 }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{AlignLoss, Alignment, Gaps};
 use crate::inference::align::{Op, Path, Reach};
-use crate::task::Task;
 
 /// The code of a letter or mark that is not known: it matches with a weight of 0.
 pub const NONE: u8 = u8::MAX;
@@ -99,15 +98,13 @@ pub(super) fn check(task: &Alignment, x: &Query, y: &Aligned) -> Result<(), Stri
         return Err(format!("{} residues where there are {}", y.residues, x.residues(at)));
     }
     check_path(&y.path, (x.x.len(), z.len()), settings.reach, settings.gaps)?;
-    match settings.loss {
-        AlignLoss::ZeroOne if at == 0 && x.given.as_ref().is_some_and(|given| *given != y.path) => {
-            return Err("another alignment of the homologue than the given one".to_owned());
-        }
-        AlignLoss::ZeroOne => {}
-        _ if at > 0 => return Err(format!("candidate {at}, where the alignment of the first is asked for")),
-        _ => {}
+    let is_ranking = settings.loss == AlignLoss::ZeroOne;
+    if is_ranking && at == 0 && x.given.as_ref().is_some_and(|given| *given != y.path) {
+        return Err("another alignment of the homologue than the given one".to_owned());
     }
-    debug_assert!(task.dimension() > 0);
+    if !is_ranking && at > 0 {
+        return Err(format!("candidate {at}, where the alignment of the first is asked for"));
+    }
     Ok(())
 }
 
