@@ -16,7 +16,7 @@ use maxmargin::model::{Model, Saved, Summary, TaskKind, TaxonomyModel};
 use maxmargin::problem::Formulation;
 use maxmargin::solver::{Certificate, Status};
 use maxmargin::task::Task;
-use maxmargin::tasks::taxonomy::{Architecture, Hierarchy, NodeLoss, Taxonomy};
+use maxmargin::tasks::taxonomy::{Architecture, Hierarchy, NodeLoss, Taxonomy, TaxonomyScratch};
 use maxmargin::weights::Weights;
 
 const D: u32 = 4;
@@ -96,7 +96,7 @@ fn models_come_back_and_predict_as_before() {
         let (task, mut y) = (model.task().unwrap(), 0);
         let rows = if model.bias == 0.0 { x.clone() } else { x.with_constant(model.bias as f32) };
         for (i, (node, _)) in found.iter().enumerate() {
-            task.argmax(&model.weights, rows.row(i), None, &mut Default::default(), &mut y).unwrap();
+            task.argmax(&model.weights, rows.row(i), None, &mut TaxonomyScratch::default(), &mut y).unwrap();
             assert_eq!(*node, y);
         }
         assert!(
