@@ -43,7 +43,7 @@ fn classes_are_learned_with_every_loss_and_architecture() {
     let features: Vec<String> = classes.iter().map(|c| format!("{c} {} own-{c}:0.5\n", &c[..1])).collect();
     folder.write("features", features.concat());
     let costs: Vec<String> =
-        (0..9).map(|a| (0..9).map(|b| ((a != b) as u8).to_string()).collect::<Vec<_>>().join(" ")).collect();
+        (0..9).map(|a| (0..9).map(|b| u8::from(a != b).to_string()).collect::<Vec<_>>().join(" ")).collect();
     folder.write("costs", costs.join("\n") + "\n");
     for (options, word) in [
         ("", "weights for each node"),

@@ -15,7 +15,7 @@ use maxmargin::solver::dual_coordinate::DualCoordinate;
 use maxmargin::solver::{Settings, Solver, Status, Stop};
 use maxmargin::task::{Listed, Task, first_max};
 use maxmargin::tasks::multiclass::Multiclass;
-use maxmargin::tasks::taxonomy::{Architecture, Hierarchy, NodeLoss, Taxonomy};
+use maxmargin::tasks::taxonomy::{Architecture, Hierarchy, NodeLoss, Taxonomy, TaxonomyScratch};
 use proptest::prelude::*;
 
 /// The ancestors of a node and itself, by the parents alone.
@@ -56,7 +56,7 @@ proptest! {
         for &a in &every {
             prop_assert_eq!(h.height(a), height(&h, a));
             prop_assert_eq!(h.depth(a), way_up(&h, a, 0));
-            let (of_tree, of_path) = (tree.losses(&a, &mut Default::default()).to_vec(), path.losses(&a, &mut Default::default()).to_vec());
+            let (of_tree, of_path) = (tree.losses(&a, &mut TaxonomyScratch::default()).to_vec(), path.losses(&a, &mut TaxonomyScratch::default()).to_vec());
             for &b in &every {
                 let both: Vec<u32> = closure(&h, a).intersection(&closure(&h, b)).copied().collect();
                 prop_assert_eq!(h.is_below(a, b), closure(&h, a).contains(&b));

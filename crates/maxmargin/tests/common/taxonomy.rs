@@ -46,7 +46,11 @@ pub fn classes(draw: &mut Draw, hierarchy: &Hierarchy, count: usize) -> Vec<u32>
 /// Flat, by the taxonomy, and by random features.
 pub fn architectures(draw: &mut Draw, classes: usize) -> [Architecture; 3] {
     let attributes: Vec<String> = (0..4).map(|k| k.to_string()).collect();
-    let row = |draw: &mut Draw| (0..4).filter_map(|k| (draw.below(3) > 0).then(|| (k, draw.signed()))).collect();
+    let row = |draw: &mut Draw| {
+        let mut row: Vec<(u32, f64)> = (0..4).map(|k| (k, draw.signed())).collect();
+        row.retain(|_| draw.below(3) > 0);
+        row
+    };
     let rows = (0..classes).map(|_| row(draw)).collect();
     [Architecture::Flat, Architecture::Taxonomy, Architecture::Features(ClassFeatures { attributes, rows })]
 }

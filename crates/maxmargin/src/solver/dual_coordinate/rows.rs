@@ -73,6 +73,31 @@ impl<T: Task> Default for Room<T> {
     }
 }
 
+impl<T: Task> Room<T> {
+    /// Solves the block over the active outputs, and leaves what they changed by in `self.v`.
+    fn solve(&mut self, norm2: f64, limits: Limits, precision: f64, v: &[f64], a: &mut [f64]) {
+        let count = self.active.len();
+        self.gram.resize(count * count, 0.0);
+        let mut inner = self.inner.iter();
+        for k in 0..count {
+            for (l, &inner) in (0..=k).zip(&mut inner) {
+                let value = norm2 * self.terms[k].factor * self.terms[l].factor * inner;
+                self.gram[k * count + l] = value;
+                self.gram[l * count + k] = value;
+            }
+        }
+        self.v.clear();
+        self.v.extend(self.active.iter().map(|&k| v[k]));
+        self.a.clear();
+        self.a.extend(self.active.iter().map(|&k| a[k]));
+        // As read in the loop over all outputs: l stays, k runs along a row.
+        block::maximise_pairs(&mut self.v, &mut self.a, |k, l| self.gram[l * count + k], limits, precision);
+        for ((&k, &new), change) in self.active.iter().zip(&self.a).zip(&mut self.v) {
+            *change = new - std::mem::replace(&mut a[k], new);
+        }
+    }
+}
+
 impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block, lambda: &'a Lambda) -> Self {
         Self { dimension: examples.problem.dimension(), examples, block, lambda }
@@ -98,37 +123,6 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
         let own = self.lambda.inner(t, t) - with_truth;
         for (&other, with_truth) in room.active.iter().zip(&room.with_truth) {
             room.inner.push(own - with_truth + self.lambda.inner(k, of[other] as usize));
-        }
-    }
-
-    /// Solves the block over the active outputs, and leaves what they changed by in `room.v`.
-    fn solve_active(
-        &self,
-        example: &Example<'_>,
-        limits: Limits,
-        precision: f64,
-        room: &mut Room<T>,
-        v: &[f64],
-        a: &mut [f64],
-    ) {
-        let count = room.active.len();
-        room.gram.resize(count * count, 0.0);
-        let mut inner = room.inner.iter();
-        for k in 0..count {
-            for (l, &inner) in (0..=k).zip(&mut inner) {
-                let value = example.norm2 * room.terms[k].factor * room.terms[l].factor * inner;
-                room.gram[k * count + l] = value;
-                room.gram[l * count + k] = value;
-            }
-        }
-        room.v.clear();
-        room.v.extend(room.active.iter().map(|&k| v[k]));
-        room.a.clear();
-        room.a.extend(room.active.iter().map(|&k| a[k]));
-        // As read in the loop over all outputs: l stays, k runs along a row.
-        block::maximise_pairs(&mut room.v, &mut room.a, |k, l| room.gram[l * count + k], limits, precision);
-        for ((&k, &new), change) in room.active.iter().zip(&room.a).zip(&mut room.v) {
-            *change = new - std::mem::replace(&mut a[k], new);
         }
     }
 
@@ -166,7 +160,7 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
             let scale = example.norm2 * term.factor * change;
             if scale != 0.0 {
                 self.lambda.each_difference(example.truth, of[k] as usize, |slot, value| {
-                    of_slots[slot as usize] += scale * value
+                    of_slots[slot as usize] += scale * value;
                 });
             }
         }
@@ -236,7 +230,9 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         let Room { slots, of_slots, .. } = room;
         slots.clear();
         slots.extend_from_slice(self.lambda.row(example.truth).0);
-        of.iter().for_each(|&k| slots.extend_from_slice(self.lambda.row(k as usize).0));
+        for &k in of {
+            slots.extend_from_slice(self.lambda.row(k as usize).0);
+        }
         slots.sort_unstable();
         slots.dedup();
         of_slots.resize(slots.len(), 0.0);
@@ -288,7 +284,7 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
             self.activate(example, &truth, of, k, room);
         }
         if is_small {
-            return self.solve_active(example, limits, block::PRECISION, room, v, a);
+            return room.solve(example.norm2, limits, block::PRECISION, v, a);
         }
         let (mut first, mut is_solved) = (None, false);
         for _ in 0..ROUNDS {
@@ -302,7 +298,7 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
             if !joined && is_solved {
                 return;
             }
-            self.solve_active(example, limits, if joined { ROUGH } else { block::PRECISION }, room, v, a);
+            room.solve(example.norm2, limits, if joined { ROUGH } else { block::PRECISION }, v, a);
             self.follow(example, &truth, of, room, v);
             is_solved = !joined;
         }
@@ -330,7 +326,9 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
             scores.extend(slots.iter().map(|&slot| change[slot as usize]));
             slots::add(w, width, example.phi, slots, scores);
         }
-        slots.iter().for_each(|&slot| change[slot as usize] = 0.0);
+        for &slot in &*slots {
+            change[slot as usize] = 0.0;
+        }
     }
 
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
