@@ -134,6 +134,7 @@ impl Weights {
                 match scores.len() {
                     1 => scores[0] = phi.dot(w),
                     $($k => narrow::<$k>(w, phi, scores),)*
+                    width if width >= LONG => long(w, phi, scores),
                     _ => wide(w, phi, scores),
                 }
             };
@@ -153,6 +154,27 @@ fn narrow<const K: usize>(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
         }
     }
     scores.copy_from_slice(&sums);
+}
+
+/// From so many slots on, rows are read in long pieces.
+const LONG: usize = 256;
+
+/// Piece by piece of each entry's row, their sums near: rows so long lie far apart, and a few slots of each in turn would wait for
+/// memory at every step. The same bits as slot by slot.
+fn long(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
+    /// 8 kB of sums.
+    const PIECE: usize = 1024;
+    let width = scores.len();
+    for (piece, sums) in scores.chunks_mut(PIECE).enumerate() {
+        sums.fill(0.0);
+        for (j, v) in phi.iter() {
+            let v = f64::from(v);
+            let row = &w[j as usize * width + piece * PIECE..][..sums.len()];
+            for (sum, w) in sums.iter_mut().zip(row) {
+                *sum += v * w;
+            }
+        }
+    }
 }
 
 /// Some slots at a time, their sums in registers, over all entries of phi.
@@ -190,7 +212,7 @@ mod tests {
     #[test]
     fn scores_of_all_slots_equal_those_of_each() {
         let phi = SparseView::new(&[0, 2, 4], &[0.5, -1.0, 3.0]);
-        for width in 1..=40 {
+        for width in (1..=40).chain([255, 256, 257, 1024, 1025, 2500]) {
             let block = Block { base: 3, rows: 5, width };
             let w: Vec<f64> = (0..3 + block.len()).map(|i| (i as f64 * 0.7).sin()).collect();
             let w = Weights::from(w);

@@ -39,7 +39,9 @@ impl Tables {
             .collect();
         let mut matches: Vec<Vec<f64>> = keys.iter().map(|&key| base[key as usize].clone()).collect();
         for (row, cells) in matches.iter_mut().zip(&bonuses) {
-            cells.iter().for_each(|&(j, bonus)| row[j as usize] += bonus);
+            for &(j, bonus) in cells {
+                row[j as usize] += bonus;
+            }
         }
         Self { reach, matches, keys, base, bonuses, open, extend }
     }
@@ -146,7 +148,9 @@ impl Tables {
         let mut bonuses = Bonuses::default();
         for cells in &self.bonuses {
             bonuses.next_row();
-            cells.iter().for_each(|&(j, bonus)| bonuses.add(j, bonus));
+            for &(j, bonus) in cells {
+                bonuses.add(j, bonus);
+            }
         }
         aligner.begin(self.reach, &self.open[0], &self.extend[0]);
         for (key, row) in (0..).zip(&self.base) {

@@ -137,7 +137,9 @@ fn check_laws(text: &[u8]) {
         records.records.iter().cloned().enumerate().map(|(i, record)| (record, records.line(i))).collect();
     assert_eq!(streamed(text, 5, 2).unwrap(), all);
     let mut written = Vec::new();
-    records.records.iter().for_each(|record| write(&mut written, record).unwrap());
+    for record in &records.records {
+        write(&mut written, record).unwrap();
+    }
     assert_eq!(cut(&written, 1, (64, 64)).unwrap().records, records.records);
 }
 

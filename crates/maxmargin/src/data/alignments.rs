@@ -156,7 +156,9 @@ impl<'a> Stream<'a> {
         let batch = self.batches.next_batch(most, |text| line::parse(text, rule))?;
         Ok(batch.map(|examples| {
             let mut records = Records::default();
-            examples.into_iter().for_each(|(line, record)| records.push(line, record));
+            for (line, record) in examples {
+                records.push(line, record);
+            }
             records
         }))
     }

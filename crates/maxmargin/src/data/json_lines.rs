@@ -121,8 +121,8 @@ pub(crate) struct Sketch {
 /// What is wrong with the text, short and on one line.
 #[cold]
 pub(crate) fn explained(error: &serde_json::Error, text: &[u8], sketch: &Sketch) -> String {
-    let Sketch { noun, fields } = sketch;
     const LONGEST: usize = 160;
+    let Sketch { noun, fields } = sketch;
     let message = error.to_string();
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let mut what: String = message[..end].chars().take(LONGEST).collect();

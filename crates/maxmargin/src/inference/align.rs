@@ -187,8 +187,8 @@ impl Aligner {
         for j in 0..=columns.count {
             let place = columns.place(j);
             columns.laid_sums[place] = columns.sums[j];
-            if j < columns.count {
-                columns.laid_starts[place] = open[j] - columns.sums[j + 1];
+            if let Some(first) = open.get(j) {
+                columns.laid_starts[place] = first - columns.sums[j + 1];
             }
         }
         let profile = &mut self.profile;

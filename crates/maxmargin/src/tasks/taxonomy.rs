@@ -150,7 +150,7 @@ impl Taxonomy {
     }
 
     /// Of the best class and its ancestors the lowest whose classes lead all others by at least `threshold`: at 0 the best class
-    /// itself, from some threshold on the root.
+    /// itself, from some threshold on a node above all classes.
     pub fn sure_node(&self, scores: &[f64], threshold: f64) -> u32 {
         let best = first_max(scores);
         let leads = |&node: &u32| {

@@ -127,7 +127,7 @@ impl Alphabets {
             let marks = residues.marks.as_deref().filter(|_| !self.marks.letters().is_empty());
             strangers += Strangers {
                 residues: letters.len() as u64,
-                unknown: letters.iter().filter(|&&code| code == NONE).count() as u64,
+                unknown: letters.iter().map(|&code| u64::from(code == NONE)).sum(),
             };
             Sequence {
                 letters,

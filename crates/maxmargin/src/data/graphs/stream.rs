@@ -41,7 +41,9 @@ impl<'a, 's> Stream<'a, 's> {
         let batch = self.batches.next_batch(most, |line| fitted(line, shape, rule))?;
         Ok(batch.map(|examples| {
             let mut graphs = Graphs::default();
-            examples.into_iter().for_each(|(line, example)| graphs.push(line, example));
+            for (line, example) in examples {
+                graphs.push(line, example);
+            }
             graphs
         }))
     }

@@ -38,7 +38,9 @@ pub(super) fn estimate<'e>(task: &Alignment, examples: &mut dyn Iterator<Item = 
                 }
             }
         }
-        [&mut pairs, &mut of_x, &mut of_z].into_iter().for_each(|counts| smooth(counts));
+        for counts in [&mut pairs, &mut of_x, &mut of_z] {
+            smooth(counts);
+        }
         let weights = &mut w.as_mut_slice()[task.blocks[block].base as usize..][..kinds * kinds];
         for (at, weight) in weights.iter_mut().enumerate() {
             *weight = (pairs[at] / (of_x[at / kinds] * of_z[at % kinds])).ln();
@@ -51,7 +53,9 @@ pub(super) fn estimate<'e>(task: &Alignment, examples: &mut dyn Iterator<Item = 
 /// Laplace's estimates of probabilities.
 fn smooth(counts: &mut [f64]) {
     let total = counts.iter().sum::<f64>() + counts.len() as f64;
-    counts.iter_mut().for_each(|n| *n = (*n + 1.0) / total);
+    for n in counts {
+        *n = (*n + 1.0) / total;
+    }
 }
 
 /// Puts the costs of gaps into w with which it does best.

@@ -94,7 +94,9 @@ pub(super) fn each_difference(truth: &Path, other: &Path, mut visit: impl FnMut(
             (a, _) => a.is_some(),
         };
         let pair = if is_own { own.next() } else { others.next() };
-        pair.into_iter().for_each(|pair| visit(pair, is_own));
+        if let Some(pair) = pair {
+            visit(pair, is_own);
+        }
     }
 }
 
