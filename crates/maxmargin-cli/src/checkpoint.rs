@@ -14,6 +14,7 @@ use maxmargin::Error;
 use maxmargin::data::output::{remove_leftovers, replace_file};
 use maxmargin::solver::heldout::Looks;
 use maxmargin::solver::{Snapshot, State};
+use maxmargin::weights::Weights;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result, note};
@@ -22,7 +23,7 @@ use crate::step::{Kept, Step};
 const MAGIC: &[u8; 21] = b"maxmargin checkpoint\n";
 
 /// Raised whenever the content changes: old files are refused, not misread.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Seconds between two checkpoints, unless told otherwise.
 const EVERY: f64 = 5.0;
@@ -120,8 +121,13 @@ struct Saving<'s> {
 }
 
 impl Saved {
-    /// Reads the checkpoint of a run with this identity, so many C and weights; None where there is no file.
-    pub(crate) fn load(path: &Path, identity: &Identity, rungs: usize, dimension: usize) -> Result<Option<Self>> {
+    /// Reads the checkpoint of a run with this identity, so many C, and weights that fit; None where there is no file.
+    pub(crate) fn load(
+        path: &Path,
+        identity: &Identity,
+        rungs: usize,
+        fits: impl Fn(&Weights) -> bool,
+    ) -> Result<Option<Self>> {
         let refuse = |what: &str| Err(Failure::Data(format!("{}: {what}", path.display())));
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -148,7 +154,7 @@ impl Saved {
         identity.check(&saved.identity, path)?;
         let kept = saved.kept.as_ref().map(|kept| &kept.weights);
         let mut weights = kept.into_iter().chain(saved.looks.best().map(|best| &best.weights));
-        if weights.any(|w| w.len() != dimension) || saved.steps.len() >= rungs {
+        if !weights.all(fits) || saved.steps.len() >= rungs {
             return refuse("the checkpoint is damaged");
         }
         Ok(Some(saved))

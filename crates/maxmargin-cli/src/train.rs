@@ -338,7 +338,7 @@ fn check_files(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn formulation(args: &Args, examples: usize) -> Formulation {
+pub(crate) fn formulation(args: &Args, examples: usize) -> Formulation {
     let (problem, n) = (&args.problem, examples as f64);
     Formulation {
         c: problem.c.or(problem.c_per_example.map(|k| k * n)).unwrap_or(n),

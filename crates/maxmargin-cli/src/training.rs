@@ -101,7 +101,7 @@ impl Training<'_> {
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
         let mut watch = Watch::new(self.display, log, measure, self.saver());
-        let settings = self.resumed(&mut watch, ladder.len(), problem.dimension())?;
+        let settings = self.resumed(&mut watch, ladder.len(), |w| problem.fits(w))?;
 
         interrupt::training_begins();
         let validations = folds.map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
@@ -171,9 +171,9 @@ impl Training<'_> {
     }
 
     /// The settings to begin with: those of the checkpoint, where there is one to go on from.
-    fn resumed(&self, watch: &mut Watch<'_>, rungs: usize, dimension: usize) -> Result<Settings> {
+    fn resumed(&self, watch: &mut Watch<'_>, rungs: usize, fits: impl Fn(&Weights) -> bool) -> Result<Settings> {
         let path = self.args.checkpoint.checkpoint.as_deref().filter(|_| self.args.checkpoint.resume);
-        let saved = path.map(|path| Saved::load(path, &self.identity, rungs, dimension)).transpose()?;
+        let saved = path.map(|path| Saved::load(path, &self.identity, rungs, fits)).transpose()?;
         let Some(mut saved) = saved.flatten() else { return Ok(self.settings.clone()) };
         let state = saved.state()?;
         (watch.steps, watch.kept, watch.looks) = (saved.steps, saved.kept, saved.looks);

@@ -53,6 +53,23 @@ fn steps_at_kept_outputs_end_when_they_gain_nothing() {
     assert!(hits <= 50.0 * calls, "{hits} steps after {calls} calls of the oracle");
 }
 
+/// More tags than weights are kept for: all commands take the model as any other.
+#[test]
+fn hundreds_of_tags_are_trained_factor_by_factor() {
+    let folder = Folder::new();
+    folder.run("generate tag --examples 300 --tags 150 --words 20 --seed 3 -o t.pos").good();
+    let summary = folder.run("train tag t.pos -m t.mm --solver gdmm --max-passes 4 --heldout t.pos --json").json();
+    assert_eq!(summary["solver"], "gdmm");
+    let figures = folder.run("evaluate t.mm t.pos --json").json();
+    assert!(number(&figures, "token_accuracy") > 0.5, "{figures}");
+    // The looks while training see what the model file has: the best of them is not far from the last.
+    assert!((number(&summary, "heldout_loss") - number(&figures, "mean_loss")).abs() < 1e-9, "{summary} {figures}");
+    assert_eq!(folder.run("predict t.mm t.pos").good().lines().count(), folder.text("t.pos").lines().count());
+    assert!(folder.run("inspect t.mm").good().contains("gdmm"));
+    folder.run("train tag t.pos -m again.mm --solver gdmm --max-passes 4 --heldout t.pos --threads 1 --quiet").good();
+    assert_eq!(folder.run("predict again.mm t.pos").good(), folder.run("predict t.mm t.pos").good());
+}
+
 #[test]
 fn strangers_are_counted() {
     let folder = Folder::new();

@@ -63,26 +63,6 @@ impl Sink for Accumulate<'_> {
     }
 }
 
-/// Sums the inner products of the parts with a dense vector.
-pub struct Score<'a> {
-    /// The vector.
-    pub w: &'a [f64],
-    /// `<w, parts so far>`
-    pub total: f64,
-}
-
-impl Sink for Score<'_> {
-    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
-        if phi.is_empty() {
-            return;
-        }
-        let width = block.width as usize;
-        let w = &self.w[block.base as usize + slot as usize..];
-        let inner: f64 = phi.iter().map(|(j, v)| f64::from(v) * w[j as usize * width]).sum();
-        self.total += scale * inner;
-    }
-}
-
 /// Collects the parts as one sparse vector in coordinates of w.
 #[derive(Debug, Default)]
 pub struct Collect {
@@ -177,6 +157,11 @@ impl Lookup {
         self.values[at] += value;
     }
 
+    /// Sum of squares.
+    pub fn norm2(&self) -> f64 {
+        self.taken.iter().map(|&at| self.values[at as usize] * self.values[at as usize]).sum()
+    }
+
     fn grow(&mut self) {
         let size = (2 * self.keys.len()).max(64);
         let old: Vec<(u64, f64)> =
@@ -254,18 +239,14 @@ mod tests {
             sink(1, -2.0);
             sink(0, 0.5);
         };
-        let w: Vec<f64> = (0..8).map(|i| f64::from(i) - 3.0).collect();
 
         let mut sum = vec![0.0; 8];
         let mut accumulate = Accumulate { sum: &mut sum, factor: 1.0 };
         emit(&mut |k, s| accumulate.part(block, k, phi, s));
-        let mut score = Score { w: &w, total: 0.0 };
-        emit(&mut |k, s| score.part(block, k, phi, s));
         let mut collect = Collect::default();
         emit(&mut |k, s| collect.part(block, k, phi, s));
 
         assert_eq!(sum, [0.0, 0.0, 2.25, -3.0, 0.0, 0.0, -1.5, 2.0]);
-        assert_eq!(score.total, crate::sparse::dot(&w, &sum));
         assert_eq!(collect.merged(), [(2, 2.25), (3, -3.0), (6, -1.5), (7, 2.0)]);
         assert_eq!(collect.norm2(), crate::sparse::dot(&sum, &sum));
         let mut lookup = Lookup::default();
@@ -273,6 +254,7 @@ mod tests {
         let mut inner = ScoreIn { lookup: &lookup, total: 0.0 };
         emit(&mut |k, s| inner.part(block, k, phi, s));
         assert_eq!(inner.total, crate::sparse::dot(&sum, &sum));
+        assert_eq!(lookup.norm2(), inner.total);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod objective;
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};
 use crate::kernel::{AtomsOf, Metric};
-use crate::task::{Counted, Listed, LossTerm, Task, first_max};
+use crate::task::{Counted, Factored, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
 /// Where the loss enters the constraint.
@@ -236,6 +236,15 @@ impl<'a, T: Task> Problem<'a, T> {
     pub fn zero(&self) -> Weights {
         let zeros = if self.metric.is_some() { Weights::zeros_with_coefficients } else { Weights::zeros };
         zeros(self.dimension())
+    }
+
+    /// Can these be weights for the problem, in a form that its task can score with?
+    pub fn fits(&self, w: &Weights) -> bool {
+        let can_be_short = |block| self.task.factored().and_then(Factored::short_rows) == Some(block);
+        w.len() == self.dimension()
+            && w.has_coefficients() == self.metric.is_some()
+            && w.coefficients().len() == w.as_slice().len()
+            && w.short_rows().is_none_or(|rows| can_be_short(rows.block()))
     }
 
     /// The same problem with another C.

@@ -269,7 +269,7 @@ impl Settings {
                 let rule = "has to have coefficients beside its scores where there is a kernel, and only there";
                 return Err(Error::setting("warm-start", rule));
             }
-            if !w.as_slice().iter().chain(w.coefficients()).all(|w| w.is_finite()) {
+            if !w.all(f64::is_finite) {
                 return Err(Error::setting("warm-start", "has weights that are not finite"));
             }
             if self.resume.is_some() {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Result;
-use crate::features::{Block, Scaled, Score, Sink};
+use crate::features::{Block, Scaled, Sink};
 use crate::sparse::SparseView;
-use crate::weights::Weights;
+use crate::weights::{Score, Weights};
 
 pub use factored::{Factored, Part, Sets, Slots};
 pub use lambda::Lambda;
@@ -144,14 +144,14 @@ pub trait Task: Sync {
 
     /// `<w, psi(x, y)>`
     fn score(&self, w: &Weights, x: Self::Input<'_>, y: &Self::Output) -> Result<f64> {
-        let mut sink = Score { w: w.as_slice(), total: 0.0 };
+        let mut sink = Score { w, total: 0.0 };
         self.features(x, y, &mut sink)?;
         Ok(sink.total)
     }
 
     /// The margin `<w, dpsi>` of the truth over y.
     fn margin(&self, w: &Weights, x: Self::Input<'_>, truth: &Self::Output, y: &Self::Output) -> Result<f64> {
-        let mut sink = Score { w: w.as_slice(), total: 0.0 };
+        let mut sink = Score { w, total: 0.0 };
         self.difference(x, truth, y, &mut sink)?;
         Ok(sink.total)
     }

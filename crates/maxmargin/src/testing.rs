@@ -427,7 +427,7 @@ mod tests {
         }
 
         fn score(&self, w: &Weights, x: SparseView<'_>, y: &u32) -> Result<f64> {
-            let mut sink = crate::features::Score { w: w.as_slice(), total: 0.0 };
+            let mut sink = crate::weights::Score { w, total: 0.0 };
             self.features(x, y, &mut sink)?;
             let forgotten = if self.has(Fault::ScoreForgetsPart) { w.as_slice()[6 + *y as usize] } else { 0.0 };
             Ok(sink.total - forgotten)

@@ -1,19 +1,27 @@
 //! The weight vector w, and the scores that it gives.
 
-use crate::features::Block;
+use crate::features::{Block, Sink};
 use crate::memory::{room, zeros};
 use crate::sparse::{SparseView, dot};
+
+mod short_rows;
+
+pub use short_rows::{RowView, ShortRows};
 
 /// The weights of a model, laid out by the task's blocks.
 ///
 /// With a kernel, w is a sum of atoms' feature maps that are never written down. What stands in the place of its coordinates
 /// is its inner product with each atom in each slot, which is the score of an input that is that atom; beside it stand
 /// the coefficients of the sum.
+///
+/// The last block may be kept in [`ShortRows`], where only few of its weights are in use.
 #[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     dense: Vec<f64>,
     /// None: the same as the coordinates.
     coefficients: Option<Vec<f64>>,
+    /// Of the last block, whose coordinates are not in `dense` then.
+    short: Option<ShortRows>,
 }
 
 impl Clone for Weights {
@@ -23,12 +31,14 @@ impl Clone for Weights {
             copy.extend(numbers);
             copy
         };
-        Self { dense: copy(&self.dense), coefficients: self.coefficients.as_ref().map(copy) }
+        let coefficients = self.coefficients.as_ref().map(copy);
+        Self { dense: copy(&self.dense), coefficients, short: self.short.clone() }
     }
 
     fn clone_from(&mut self, other: &Self) {
         self.dense.clone_from(&other.dense);
         self.coefficients.clone_from(&other.coefficients);
+        self.short.clone_from(&other.short);
     }
 }
 
@@ -43,28 +53,46 @@ impl FromIterator<f64> for Weights {
 
 impl From<Vec<f64>> for Weights {
     fn from(dense: Vec<f64>) -> Self {
-        Self { dense, coefficients: None }
+        Self { dense, coefficients: None, short: None }
     }
 }
 
 impl From<Weights> for Vec<f64> {
     fn from(weights: Weights) -> Self {
-        weights.dense
+        let mut dense = weights.dense;
+        if let Some(short) = weights.short {
+            let Block { base, rows, .. } = short.block();
+            dense.resize((base + short.block().len()) as usize, 0.0);
+            for j in 0..rows {
+                short.row(j).iter().for_each(|(slot, w)| dense[short.block().at(j, slot)] = w);
+            }
+        }
+        dense
     }
 }
 
 impl Weights {
     /// `d` zeros.
     pub fn zeros(d: usize) -> Self {
-        Self { dense: zeros(d), coefficients: None }
+        Self { dense: zeros(d), coefficients: None, short: None }
+    }
+
+    /// Zeros, those of the last block in short rows.
+    pub fn zeros_with_short_rows(last: Block) -> Self {
+        Self { short: Some(ShortRows::new(last)), ..Self::zeros(last.base as usize) }
     }
 
     /// `d` zeros, and as many coefficients.
     pub fn zeros_with_coefficients(d: usize) -> Self {
-        Self { dense: zeros(d), coefficients: Some(zeros(d)) }
+        Self { coefficients: Some(zeros(d)), ..Self::zeros(d) }
     }
 
-    /// The coefficients of the atoms; without a kernel the coordinates themselves.
+    /// The last block, where it is kept in short rows.
+    pub fn short_rows(&self) -> Option<&ShortRows> {
+        self.short.as_ref()
+    }
+
+    /// The coefficients of the atoms; without a kernel the coordinates that [`as_slice`](Self::as_slice) has.
     pub fn coefficients(&self) -> &[f64] {
         self.coefficients.as_deref().unwrap_or(&self.dense)
     }
@@ -81,11 +109,87 @@ impl Weights {
 
     /// `|w|^2`
     pub fn norm2(&self) -> f64 {
-        dot(&self.dense, self.coefficients())
+        let of_rows: f64 = self.short.iter().flat_map(ShortRows::values).map(|w| w * w).sum();
+        dot(&self.dense, self.coefficients()) + of_rows
     }
 
-    /// `w += t (other - w)`
+    /// Are all numbers, coefficients among them, as they should be?
+    pub fn all(&self, is_fine: impl Fn(f64) -> bool) -> bool {
+        let numbers = self.dense.iter().chain(self.coefficients.iter().flatten()).copied();
+        numbers.chain(self.short.iter().flat_map(ShortRows::values)).all(is_fine)
+    }
+
+    /// `<w, phi in a slot of the block>`
+    #[inline]
+    pub fn score(&self, block: Block, slot: u32, phi: SparseView<'_>) -> f64 {
+        if let Some(short) = self.rows_of(block) {
+            return phi.iter().map(|(j, x)| f64::from(x) * short.get(j, slot)).sum();
+        }
+        if phi.is_empty() {
+            return 0.0; // where no example has a feature, the block has no coordinates to slice
+        }
+        let width = block.width as usize;
+        let w = &self.dense[block.base as usize + slot as usize..];
+        phi.iter().map(|(j, x)| f64::from(x) * w[j as usize * width]).sum()
+    }
+
+    /// `w += change * phi` in a slot of the block. Returns by how much `|w|^2` grows; not for a kernel.
+    pub fn add(&mut self, block: Block, slot: u32, phi: SparseView<'_>, change: f64) -> f64 {
+        debug_assert!(self.coefficients.is_none(), "coordinates and coefficients change together");
+        let mut growth = 0.0;
+        let mut step = |w: &mut f64, x: f32| {
+            let old = *w;
+            *w = old + change * f64::from(x);
+            growth += (*w - old) * (*w + old);
+        };
+        match self.short.as_mut().filter(|short| short.block() == block) {
+            Some(short) => {
+                short.ask_for(phi);
+                phi.iter().for_each(|(j, x)| step(short.get_mut(j, slot), x));
+            }
+            None => phi.iter().for_each(|(j, x)| step(&mut self.dense[block.at(j, slot)], x)),
+        }
+        growth
+    }
+
+    #[inline]
+    fn rows_of(&self, block: Block) -> Option<&ShortRows> {
+        self.short.as_ref().filter(|short| short.block() == block)
+    }
+
+    /// Makes each coordinate a function of itself and of the same of `other`, which has the same form.
+    pub fn combine(&mut self, other: &Self, with: impl Fn(f64, f64) -> f64) {
+        self.dense.iter_mut().zip(&other.dense).for_each(|(own, &other)| *own = with(*own, other));
+        if let Some((own, other)) = self.short.as_mut().zip(other.short.as_ref()) {
+            own.combine(other, with);
+        }
+    }
+
+    /// Zeros in the form of these weights.
+    #[must_use]
+    pub fn zeros_like(&self) -> Self {
+        match &self.short {
+            Some(short) => Self::zeros_with_short_rows(short.block()),
+            None => Self::zeros(self.len()),
+        }
+    }
+
+    /// Have these the same form: as many coordinates, as many of them in short rows, coefficients or none?
+    pub fn has_form_of(&self, other: &Self) -> bool {
+        let block = |w: &Self| w.short.as_ref().map(ShortRows::block);
+        let len = |w: &Self| (w.dense.len(), w.coefficients.as_ref().map(Vec::len));
+        block(self) == block(other) && len(self) == len(other)
+    }
+
+    /// The same form, and in short rows the same weights in use?
+    pub fn is_like(&self, other: &Self) -> bool {
+        let are_alike = self.short.as_ref().zip(other.short.as_ref()).is_none_or(|(own, other)| own.is_like(other));
+        self.has_form_of(other) && are_alike
+    }
+
+    /// `w += t (other - w)`; not in short rows.
     pub fn move_towards(&mut self, other: &Self, t: f64) {
+        debug_assert!(self.short.is_none(), "other weights may be in use there");
         if t == 1.0 {
             // Exactly the other, whatever the rounding.
             self.clone_from(other);
@@ -101,31 +205,37 @@ impl Weights {
     /// `w *= factor`
     pub fn scale(&mut self, factor: f64) {
         self.dense.iter_mut().chain(self.coefficients.iter_mut().flatten()).for_each(|w| *w *= factor);
+        self.short.iter_mut().for_each(|short| short.scale(factor));
     }
 
-    /// The coordinates.
+    /// The coordinates, but for those in short rows.
     pub fn as_slice(&self) -> &[f64] {
         &self.dense
     }
 
-    /// The coordinates, to be changed.
+    /// The same, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.dense
     }
 
     /// Number of coordinates.
     pub fn len(&self) -> usize {
-        self.dense.len()
+        self.dense.len() + self.short.as_ref().map_or(0, |short| short.block().len() as usize)
     }
 
     /// No coordinate?
     pub fn is_empty(&self) -> bool {
-        self.dense.is_empty()
+        self.len() == 0
     }
 
     /// `<w, phi in slot k of the block>` for all slots k at once: `scores` has the block's width.
     #[inline]
     pub fn scores(&self, block: Block, phi: SparseView<'_>, scores: &mut [f64]) {
+        if let Some(short) = self.rows_of(block) {
+            scores.fill(0.0);
+            short.add_scores(phi, scores);
+            return;
+        }
         let w = &self.dense[block.base as usize..(block.base + block.len()) as usize];
         debug_assert_eq!(scores.len(), block.width as usize);
         // Narrow blocks keep their sums in registers: about three times as fast on seven classes.
@@ -140,6 +250,20 @@ impl Weights {
             };
         }
         by_width!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28);
+    }
+}
+
+/// Sums the scores of parts.
+pub struct Score<'a> {
+    /// The weights.
+    pub w: &'a Weights,
+    /// `<w, parts so far>`
+    pub total: f64,
+}
+
+impl Sink for Score<'_> {
+    fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
+        self.total += scale * self.w.score(block, slot, phi);
     }
 }
 
@@ -207,22 +331,46 @@ fn wide(w: &[f64], phi: SparseView<'_>, scores: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Score, Sink};
 
     #[test]
     fn scores_of_all_slots_equal_those_of_each() {
         let phi = SparseView::new(&[0, 2, 4], &[0.5, -1.0, 3.0]);
         for width in (1..=40).chain([255, 256, 257, 1024, 1025, 2500]) {
             let block = Block { base: 3, rows: 5, width };
-            let w: Vec<f64> = (0..3 + block.len()).map(|i| (i as f64 * 0.7).sin()).collect();
-            let w = Weights::from(w);
-            let mut scores = vec![f64::NAN; width as usize];
-            w.scores(block, phi, &mut scores);
-            for k in 0..width {
-                let mut one = Score { w: w.as_slice(), total: 0.0 };
-                one.part(block, k, phi, 1.0);
-                assert!((scores[k as usize] - one.total).abs() < 1e-12);
+            let dense: Weights = (0..3 + block.len()).map(|i| (i as f64 * 0.7).sin()).collect();
+            let mut short = Weights::zeros_with_short_rows(block);
+            short.as_mut_slice().copy_from_slice(&dense.as_slice()[..3]);
+            for j in 0..5 {
+                for slot in (0..width).step_by(1 + j as usize) {
+                    let value = dense.as_slice()[block.at(j, slot)];
+                    short.add(block, slot, SparseView::new(&[j], &[1.0]), value);
+                }
             }
+            let also_dense = Weights::from(Vec::from(short.clone()));
+            assert_eq!(short.len(), also_dense.len());
+            assert!((short.norm2() - also_dense.norm2()).abs() < 1e-12);
+            for w in [dense, short, also_dense] {
+                let mut scores = vec![f64::NAN; width as usize];
+                w.scores(block, phi, &mut scores);
+                for k in 0..width {
+                    let mut one = Score { w: &w, total: 0.0 };
+                    one.part(block, k, phi, 1.0);
+                    assert!((scores[k as usize] - one.total).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn additions_tell_how_the_norm_grows() {
+        let block = Block { base: 2, rows: 3, width: 4 };
+        for mut w in [Weights::zeros(14), Weights::zeros_with_short_rows(block)] {
+            let mut norm2 = 0.0;
+            for (slot, change) in [(0, 0.5), (3, -1.0), (0, 0.25)] {
+                norm2 += w.add(block, slot, SparseView::new(&[0, 2], &[1.5, -1.0]), change);
+            }
+            assert!((norm2 - w.norm2()).abs() < 1e-12 && norm2 > 0.0);
+            assert_eq!(w.score(block, 0, SparseView::new(&[0], &[1.0])), 0.75 * 1.5);
         }
     }
 }

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Draw, formulation, to_relative_gap};
 use maxmargin::inference::chain::Order;
+use maxmargin::model::tagger::TagWeights;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
@@ -12,7 +13,8 @@ use maxmargin::solver::{Certificate, Observer, Progress, Settings, Snapshot, Sol
 use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
-use maxmargin::tasks::tagging::{Sentence, Shape, TagLoss, Tagging};
+use maxmargin::tasks::tagging::{Sentence, Shape, TagLoss, TagScratch, Tagging};
+use maxmargin::weights::Weights;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -120,6 +122,52 @@ fn sublinear_oracles_lead_to_the_same_optimum() {
     assert!(brute <= best * 1.01, "{brute}, {best}");
 }
 
+/// With many tags rows of w are short: what decoders make of them is what they make of all weights.
+#[test]
+fn short_rows_are_weights_like_others() {
+    let mut draw = Draw(5);
+    let tags = 140;
+    let text = Text::random(&mut draw, 30, tags);
+    let (task, inputs) = (tagging(tags), text.sentences());
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(30.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    assert!(Gdmm::default().short_rows(&task).is_some());
+    assert!(Gdmm::default().short_rows(&tagging(100)).is_none());
+    let short = Gdmm::default().solve(&problem, &to_gap(1e-3, 6.0), &mut ()).unwrap().weights;
+    let rows = short.short_rows().expect("short rows");
+    let in_use = rows.values().count();
+    assert!(in_use > 0 && in_use < rows.block().len() as usize / 2, "{in_use} of {}", rows.block().len());
+    let whole = Weights::from(Vec::from(short.clone()));
+    assert_eq!(whole.len(), task.dimension());
+    assert!(problem.fits(&short) && problem.fits(&whole));
+    assert!((short.norm2() - whole.norm2()).abs() <= 1e-12 * whole.norm2());
+    let (mut scratch, mut found, mut other) = (TagScratch::default(), Vec::new(), Vec::new());
+    for (x, y) in inputs.iter().zip(&text.tags) {
+        task.argmax(&short, *x, None, &mut scratch, &mut found).unwrap();
+        task.argmax(&whole, *x, None, &mut scratch, &mut other).unwrap();
+        assert_eq!(found, other);
+        let (a, b) = (task.score(&short, *x, y).unwrap(), task.score(&whole, *x, y).unwrap());
+        assert!((a - b).abs() <= 1e-12 * a.abs().max(1.0), "{a}, {b}");
+    }
+    let pool = Pool::new(1).unwrap();
+    let (a, b) = (problem.objective(&short, &pool).unwrap(), problem.objective(&whole, &pool).unwrap());
+    assert!((a - b).abs() <= 1e-9 * b, "{a}, {b}");
+    assert_eq!(TagWeights::new(&task, &short), TagWeights::new(&task, &whole));
+}
+
+/// Of some of the labels, another part in each pass, or of all of them in use: the same optimum.
+#[test]
+fn parts_of_labels_in_short_rows_lead_to_the_same_optimum() {
+    let mut draw = Draw(13);
+    let tags = 132;
+    let text = Text::random(&mut draw, 8, tags);
+    let (task, inputs) = (tagging(tags), text.sentences());
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(8.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let (best, exact, _) = compare(&problem, &Gdmm { parts: Some(3), ..Gdmm::default() });
+    assert!(exact <= best * 1.01, "{exact}, {best}");
+}
+
 /// Theorem 1 of the paper: what is missing to the optimum falls by a factor each pass.
 #[test]
 fn the_dual_converges_linearly() {
@@ -191,6 +239,34 @@ fn a_resumed_run_ends_in_the_same_bits() {
     let again = Gdmm::default().solve(&problem, &resumed, &mut ()).unwrap();
     assert_eq!(whole.weights, again.weights);
     assert_eq!(whole.report.primal.to_bits(), again.report.primal.to_bits());
+}
+
+/// None that is damaged leads out of bounds.
+#[test]
+fn damaged_states_of_short_rows_are_refused_or_run() {
+    let text = Text::random(&mut Draw(3), 6, 130);
+    let (task, inputs) = (tagging(130), text.sentences());
+    let problem =
+        Problem::new(&task, &inputs, &text.tags, None, formulation(6.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let mut keep = Keep(2, None);
+    let settings = to_gap(1e-9, 3.0);
+    Gdmm::default().solve(&problem, &settings, &mut keep).unwrap();
+    let bytes = keep.1.unwrap().as_bytes().to_vec();
+    let (mut draw, mut refused) = (Draw(8), 0);
+    // Most bytes are zeros of the table of transitions, where nothing can be told; the others say how much follows, and where.
+    let places: Vec<usize> = (20..bytes.len() - 4).filter(|&at| bytes[at] != 0).collect();
+    for _ in 0..300 {
+        let mut damaged = bytes.clone();
+        let at = places[draw.below(places.len())];
+        damaged[at] ^= 1 << draw.below(8);
+        let end = damaged.len() - 4;
+        let checksum = crc32fast::hash(&damaged[..end]).to_le_bytes();
+        damaged[end..].copy_from_slice(&checksum);
+        let resume = State::from_bytes(damaged).ok();
+        refused +=
+            u32::from(Gdmm::default().solve(&problem, &Settings { resume, ..settings.clone() }, &mut ()).is_err());
+    }
+    assert!(refused > 0);
 }
 
 #[test]

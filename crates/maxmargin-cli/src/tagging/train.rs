@@ -2,9 +2,12 @@
 
 use maxmargin::data::input::Input;
 use maxmargin::data::tagging::{Sequences, Vocabulary, read, read_with};
+use maxmargin::features::Block;
 use maxmargin::inference::chain::Order;
 use maxmargin::model::Tagger;
 use maxmargin::model::tagger::TagWeights;
+use maxmargin::solver::auto::is_for_gdmm;
+use maxmargin::solver::gdmm::Gdmm;
 use maxmargin::task::Task;
 use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
 use maxmargin::weights::Weights;
@@ -13,10 +16,10 @@ use super::{format, sentences, tags};
 use crate::failure::{Failure, Result, note};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
-use crate::options::{LossName, SchemeName};
+use crate::options::{InnerName, LossName, SchemeName, SolverName};
 use crate::summary::Described;
 use crate::text::{self, count, counted};
-use crate::train::{Args, Session};
+use crate::train::{Args, Session, formulation};
 use crate::training::Examples;
 
 pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
@@ -41,7 +44,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     }
     let features = if kernel.is_some() { data.tokens.columns() } else { vocabulary.features.len() as u32 };
     let task = task(args, &vocabulary, features)?;
-    check_memory(args, &task)?;
+    check_memory(args, &task, &data)?;
     let start = start.map(|model| fitted(&model, args, &vocabulary, &task)).transpose()?;
     let mut checksums =
         vec![("the training file", data.checksum), ("the template", crc32fast::hash(format!("{format:?}").as_bytes()))];
@@ -143,20 +146,43 @@ fn task(args: &Args, vocabulary: &Vocabulary, features: u32) -> Result<Tagging> 
 }
 
 /// States the need before taking it.
-fn check_memory(args: &Args, task: &Tagging) -> Result<()> {
-    let (shape, need) = (task.shape(), memory::of_training(task.dimension() as f64));
+fn check_memory(args: &Args, task: &Tagging, data: &Sequences) -> Result<()> {
+    let shape = task.shape();
+    let need = match short_rows(args, task, data.len()) {
+        Some(rows) => memory::of_training(rows.base as f64) + memory::of_short_rows(data.tokens.nonzeros() as f64),
+        None => memory::of_training(task.dimension() as f64),
+    };
     let Some(available) = memory::lacking(need) else { return Ok(()) };
     let edges =
         if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
+    // What takes less: not where it is taken already, nor where it cannot be.
+    let other = Gdmm::default().short_rows(task).filter(|_| short_rows(args, task, data.len()).is_none());
+    let other = if other.is_some() {
+        ", or train with --solver gdmm, which keeps weights only where they are in use"
+    } else {
+        ""
+    };
     Err(Failure::Data(format!(
         "{}: training would take about {} ({} of tokens{edges}, times {} tags) and {} are free: leave out rare features with \
-         --min-count, or take fewer",
+         --min-count, or take fewer{other}",
         args.input.display(),
         text::bytes(need),
         counted(u64::from(shape.features), "feature"),
         shape.tags,
         text::bytes(available),
     )))
+}
+
+/// The weights that training will keep only where they are in use.
+fn short_rows(args: &Args, task: &Tagging, examples: usize) -> Option<Block> {
+    let is_taken = match args.solver.solver {
+        Some(SolverName::Gdmm | SolverName::SoftBcfw) => args.solver.inner != Some(InnerName::AwaySteps),
+        None | Some(SolverName::Auto) => {
+            args.kernel.kernel.is_none() && is_for_gdmm(task, &formulation(args, examples), task.shape().tags)
+        }
+        Some(_) => false,
+    };
+    Gdmm::default().short_rows(task).filter(|_| is_taken)
 }
 
 /// The weights of a model to start from, by the names of its features.

@@ -19,7 +19,7 @@ use crate::problem::Formulation;
 use crate::sparse::{Rows, SparseView};
 use crate::task::Task;
 use crate::tasks::tagging::{Constraints, Sentence, Shape, TagLoss, TagScratch, Tagging, UNSEEN};
-use crate::weights::Weights;
+use crate::weights::{RowView, Weights};
 use packed::Packed;
 
 /// All that tagging needs, and where it comes from.
@@ -65,14 +65,20 @@ impl TagWeights {
         let emission = task.emission();
         let (structure, rows) = w.as_slice().split_at(emission.base as usize);
         let mut kept = Self { structure: structure.to_vec(), starts: vec![0], ..Self::default() };
-        for row in rows.chunks_exact(emission.width as usize) {
-            for (slot, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-                kept.slots.push(slot as u32);
-                kept.values.push(value);
-            }
-            kept.starts.push(kept.slots.len() as u64);
+        match w.short_rows() {
+            Some(short) => (0..emission.rows).for_each(|j| kept.push(short.row(j))),
+            None => rows.chunks_exact(emission.width as usize).for_each(|row| kept.push(RowView::Full(row))),
         }
         kept
+    }
+
+    /// One more row.
+    fn push(&mut self, row: RowView<'_>) {
+        for (slot, value) in row.iter().filter(|entry| entry.1 != 0.0) {
+            self.slots.push(slot);
+            self.values.push(value);
+        }
+        self.starts.push(self.slots.len() as u64);
     }
 
     /// Of the structure alone: the weights beside a kernel.

@@ -9,7 +9,7 @@ use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
 use crate::features::Collect;
 use crate::kernel::Metric;
-use crate::problem::{Penalty, Problem, Rescaling};
+use crate::problem::{Formulation, Penalty, Problem, Rescaling};
 use crate::task::Task;
 
 /// The solver that [`choose`] picks. Its report has the name of that solver.
@@ -63,6 +63,9 @@ pub const SAMPLE_SIZE: usize = 400;
 /// best; with 500, and on 5,000 sentences of the Slovak treebank with 1,197, bcfw leads to the better model sooner.
 const MANY_LABELS: u32 = 2000;
 
+/// Solvers that keep all weights take 2 GB for each copy of them.
+const MOST_WEIGHTS: usize = 1 << 28;
+
 /// So many examples tell how long psi is.
 const SAMPLE: usize = 1000;
 
@@ -90,14 +93,14 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
             let is_huge = penalty == Penalty::Linear && problem.formulation().c / problem.len() as f64 * norm2 > HUGE;
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
-        _ if can_factor(problem) && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) => {
-            if problem.oracle_is_exact() {
-                Choice::Bcfw
-            } else {
-                Choice::GdmmForSets
-            }
+        _ if can_factor(&problem.formulation())
+            && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) =>
+        {
+            if problem.oracle_is_exact() { Choice::Bcfw } else { Choice::GdmmForSets }
         }
-        _ if can_factor(problem) && has_many_labels(problem) => Choice::GdmmForLabels,
+        _ if most_labels(problem).is_some_and(|most| is_for_gdmm(problem.task(), &problem.formulation(), most)) => {
+            Choice::GdmmForLabels
+        }
         _ if penalty == Penalty::Linear
             && problem.formulation().c / problem.len() as f64 * psi2(problem) > HUGE_UNLISTED =>
         {
@@ -108,17 +111,23 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
 }
 
 /// Is it a problem for [`Gdmm`], should the task show its factors?
-fn can_factor<T: Task>(problem: &Problem<'_, T>) -> bool {
-    let formulation = problem.formulation();
+fn can_factor(formulation: &Formulation) -> bool {
     formulation.penalty == Penalty::Linear && formulation.rescaling == Rescaling::Margin
 }
 
-/// Has a variable of the first example with some so many labels?
-fn has_many_labels<T: Task>(problem: &Problem<'_, T>) -> bool {
-    let Some(factored) = problem.task().factored() else { return false };
+/// Is a problem whose variables have so many labels for [`Gdmm`]: are there many, or so many weights that only it can do
+/// without most of them? Not asked where there is a kernel.
+pub fn is_for_gdmm<T: Task>(task: &T, formulation: &Formulation, labels: u32) -> bool {
+    let is_wide = || task.dimension() > MOST_WEIGHTS && Gdmm::default().short_rows(task).is_some();
+    can_factor(formulation) && task.factored().is_some() && (labels >= MANY_LABELS || is_wide())
+}
+
+/// The number of labels of that variable of the first example with some that has most; None where there are no variables.
+fn most_labels<T: Task>(problem: &Problem<'_, T>) -> Option<u32> {
+    let factored = problem.task().factored()?;
     let inputs = (0..problem.len()).map(|i| problem.input(i));
-    let first = inputs.into_iter().find(|&x| factored.variables(x) > 0);
-    first.is_some_and(|x| (0..factored.variables(x)).any(|v| factored.domain(x, v) >= MANY_LABELS))
+    let first = inputs.into_iter().find(|&x| factored.variables(x) > 0)?;
+    (0..factored.variables(first)).map(|v| factored.domain(first, v)).max()
 }
 
 /// For a kernel: single examples' steps leave most coefficients at zero, but each looks at all atoms.

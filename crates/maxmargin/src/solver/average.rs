@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::state::is_sound;
 use crate::features::{Block, Sink};
-use crate::memory::zeros;
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
@@ -19,7 +18,7 @@ use crate::weights::Weights;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Average {
     /// `sum_k A_{k-1} delta_k`
-    offset: Vec<f64>,
+    offset: Weights,
     /// `A_t`
     mass: f64,
     /// `p_1 + ... + p_t`
@@ -28,25 +27,39 @@ pub(super) struct Average {
 
 impl Average {
     pub(super) fn new(d: usize) -> Self {
-        Self { offset: zeros(d), mass: 0.0, total: 0.0 }
+        Self::of(Weights::zeros(d))
+    }
+
+    /// Of points in the form of these zeros.
+    pub(super) fn of(zeros: Weights) -> Self {
+        Self { offset: zeros, mass: 0.0, total: 0.0 }
     }
 
     /// Forgets the points so far. v stays what it is.
     pub(super) fn clear(&mut self) {
-        self.offset.fill(0.0);
+        self.offset.scale(0.0);
         (self.mass, self.total) = (0.0, 0.0);
     }
 
     /// Lets the points so far count for `share` of what they did.
     pub(super) fn discount(&mut self, share: f64) {
-        self.offset.iter_mut().for_each(|x| *x *= share);
+        self.offset.scale(share);
         self.mass *= share;
         self.total *= share;
     }
 
     /// Can this be the mean of points of `d` coordinates? Asked of one that was read from a file.
     pub(super) fn is_of(&self, d: usize) -> bool {
-        self.offset.len() == d && self.offset.iter().chain([&self.mass, &self.total]).all(|&x| is_sound(x))
+        self.offset.as_slice().len() == d && self.offset.len() == d && self.is_sound()
+    }
+
+    /// The same of points like v.
+    pub(super) fn is_like(&self, v: &Weights) -> bool {
+        self.offset.is_like(v) && self.is_sound()
+    }
+
+    fn is_sound(&self) -> bool {
+        self.offset.all(is_sound) && is_sound(self.mass) && is_sound(self.total)
     }
 
     /// No point yet?
@@ -56,13 +69,13 @@ impl Average {
 
     /// Where the parts of a step of v go.
     pub(super) fn step<'a>(&'a mut self, v: &'a mut Weights) -> Step<'a> {
-        Step { v: v.as_mut_slice(), offset: &mut self.offset, mass: self.mass }
+        Step { v: v.as_mut_slice(), offset: self.offset.as_mut_slice(), mass: self.mass }
     }
 
-    /// Takes note of a step of one coordinate of v.
+    /// Takes note of a step of v by `change * phi` in a slot.
     #[inline]
-    pub(super) fn stepped(&mut self, at: usize, change: f64) {
-        self.offset[at] += self.mass * change;
+    pub(super) fn stepped(&mut self, block: Block, slot: u32, phi: SparseView<'_>, change: f64) {
+        self.offset.add(block, slot, phi, self.mass * change);
     }
 
     /// Counts the point `scale * v` with this weight.
@@ -76,8 +89,9 @@ impl Average {
         if self.is_empty() {
             return v.clone();
         }
-        let share = 1.0 / self.total;
-        v.as_slice().iter().zip(&self.offset).map(|(v, offset)| share * (self.mass * v - offset)).collect()
+        let (share, mut mean) = (1.0 / self.total, v.clone());
+        mean.combine(&self.offset, |v, offset| share * (self.mass * v - offset));
+        mean
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Header, Reader, Resumable, Writer, check, check_point};
+use super::state::{Header, Reader, Resumable, Writer, check, check_form};
 use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
 use crate::error::Result;
 use crate::parallel::Pool;
@@ -93,8 +93,8 @@ impl SoFar {
         }
     }
 
-    /// Is this what a run on this problem can have reached?
-    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+    /// Is this what a run on this problem can have reached from weights of the form of `start`?
+    fn check<T: Task>(&self, problem: &Problem<'_, T>, start: &Weights) -> Result<()> {
         let counters = [self.rounds, self.oracle_calls, self.cache_hits];
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
@@ -102,7 +102,7 @@ impl SoFar {
         // P is negative at times where a kernel has no feature map.
         let least = if problem.metric().is_some() { -LARGEST } else { 0.0 };
         check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
-        check_point(&self.best, problem)
+        check_form(&self.best, start)
     }
 }
 
@@ -142,6 +142,18 @@ impl<'o> Course<'o> {
         settings: &'o Settings,
         observer: &'o mut dyn Observer,
     ) -> Result<Self> {
+        let start = settings.warm_start.clone().unwrap_or_else(|| problem.zero());
+        Self::from_weights(solver, problem, settings, observer, start)
+    }
+
+    /// The same from weights that need not have the usual form.
+    pub(super) fn from_weights<T: Task>(
+        solver: &'o (impl Solver + Debug),
+        problem: &'o Problem<'_, T>,
+        settings: &'o Settings,
+        observer: &'o mut dyn Observer,
+        start: Weights,
+    ) -> Result<Self> {
         settings.check(problem)?;
         Ok(Self {
             observer,
@@ -157,7 +169,7 @@ impl<'o> Course<'o> {
             can_prove: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             max_passes: settings.max_passes,
             kept: Ok(None),
-            so_far: SoFar::at(settings.warm_start.clone().unwrap_or_else(|| problem.zero())),
+            so_far: SoFar::at(start),
         })
     }
 
@@ -200,7 +212,7 @@ impl<'o> Course<'o> {
         let (header, mut reader) = Reader::new(state)?;
         let growth = self.header.resumes(&header)?;
         let so_far: SoFar = reader.take()?;
-        so_far.check(problem)?;
+        so_far.check(problem, &self.so_far.best)?;
         if growth.is_some() {
             let primal = self.offer_exact(problem, &so_far.best, pool)?;
             check(primal.is_finite(), "weights")?;

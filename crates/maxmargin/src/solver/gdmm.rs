@@ -26,16 +26,17 @@
 //! whether the gap between the two is small enough.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
 use super::average::Average;
 use super::course::Saved;
 use super::permutation::Permutation;
-use super::state::{Resumable, Writer, check, check_weights, is_sound};
+use super::state::{Resumable, Writer, check, check_form, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
+use crate::features::Block as Place;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem, Rescaling};
 use crate::task::{Factored, Sets, Task};
@@ -44,7 +45,9 @@ use crate::weights::Weights;
 mod agreement;
 mod away;
 mod block;
+mod look;
 mod ordered;
+mod path;
 mod sets;
 mod structure;
 mod visit;
@@ -105,6 +108,12 @@ pub const PART: usize = 64;
 const SMALL: usize = 2 * PART;
 
 impl Gdmm {
+    /// The block of w that is kept in short rows, if any: where variables have many labels and the task can have it so.
+    pub fn short_rows<T: Task>(&self, task: &T) -> Option<Place> {
+        let block = task.factored()?.short_rows()?;
+        (self.inner == Inner::Blocks && block.width as usize > SMALL).then_some(block)
+    }
+
     /// Into how many parts so many labels are cut.
     fn parts_of(&self, labels: usize) -> usize {
         match (self.oracle, self.parts) {
@@ -125,8 +134,14 @@ const MOST_AVERAGED: usize = 1 << 28;
 /// Passes after which training ends where the user names no limit.
 const PASSES: f64 = 200.0;
 
-/// The training loss is estimated on so many examples.
-const LOOKED_AT: usize = 200;
+/// What the points before a pass count for in the mean, beside what they did: they are far behind, but no point alone is good.
+const OLD: f64 = 0.3;
+
+/// The training loss is estimated on so many examples; fewer where decoding them takes long.
+const LOOKED_AT: Range<usize> = 10..200;
+
+/// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
+const QUICK: usize = 500;
 
 impl Solver for Gdmm {
     fn name(&self) -> &'static str {
@@ -176,12 +191,13 @@ impl Solver for Gdmm {
             );
             return Err(Error::setting("solver", rule));
         }
-        let mut course = Course::new(self, problem, settings, observer)?;
+        let zero = self.short_rows(problem.task()).map_or_else(|| problem.zero(), Weights::zeros_with_short_rows);
+        let mut course = Course::from_weights(self, problem, settings, observer, zero.clone())?;
         if !self.certify {
             course = course.with_estimate().at_most_passes(PASSES);
         }
         let pool = Pool::new(settings.threads)?;
-        let mut run = Run::new(self, problem, factored, settings.seed);
+        let mut run = Run::new(self, problem, factored, zero, settings.seed);
         if let Some(saved) = course.resume(problem, &pool)? {
             run.restore(saved)?;
         }
@@ -269,32 +285,36 @@ struct Run<'p, 'a, T: Task> {
     orders: Orders,
     /// A pass that finds nothing has looked at one part of the labels in so many.
     parts: usize,
-    /// Is no variable's domain larger than what is looked at as a whole?
-    has_few_labels: bool,
+    /// Of any variable.
+    most_labels: usize,
     position: Position,
 }
 
 impl<'p, 'a, T: Task> Run<'p, 'a, T> {
-    fn new(solver: &'p Gdmm, problem: &'p Problem<'a, T>, factored: &'p dyn Factored<T>, seed: u64) -> Self {
-        let w = problem.zero();
+    fn new(
+        solver: &'p Gdmm,
+        problem: &'p Problem<'a, T>,
+        factored: &'p dyn Factored<T>,
+        zero: Weights,
+        seed: u64,
+    ) -> Self {
         let duals = Vec::with_capacity(problem.len());
+        let averages =
+            solver.inner == Inner::Blocks && factored.sets().is_none() && zero.as_slice().len() <= MOST_AVERAGED;
         let order = Permutation::new(problem, seed);
         let mut run = Self {
             solver,
             problem,
             factored,
-            w,
             rho: solver.rho * problem.len() as f64 / problem.formulation().c,
             duals,
-            average: (solver.inner == Inner::Blocks
-                && factored.sets().is_none()
-                && problem.dimension() <= MOST_AVERAGED)
-                .then(|| Average::new(problem.dimension())),
+            average: averages.then(|| Average::of(zero.zeros_like())),
+            w: zero,
             corners: Vec::new(),
             order,
             orders: Orders::default(),
             parts: 1,
-            has_few_labels: true,
+            most_labels: 1,
             position: Position::default(),
         };
         let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
@@ -308,13 +328,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 let mut links = Vec::new();
                 duals.each_unlinked(sets, |_, (a, b)| links.push((a as u32, b as u32)));
                 duals.links = links;
-                run.parts = run.parts.max(solver.parts_of(factored.variables(x)));
+                run.parts = run.parts.max(run.parts_of(factored.variables(x)));
             }
             run.fill(i, &duals, &mut scratch);
             let Scratch { structure, truth, .. } = &scratch;
             for &labels in &structure.domains {
-                run.parts = run.parts.max(solver.parts_of(labels as usize));
-                run.has_few_labels &= labels as usize <= SMALL;
+                run.parts = run.parts.max(run.parts_of(labels as usize));
+                run.most_labels = run.most_labels.max(labels as usize);
             }
             run.duals.push(Duals {
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
@@ -334,6 +354,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         run
     }
 
+    /// Into how many parts so many labels are cut; in short rows those that matter are at hand, in one.
+    fn parts_of(&self, labels: usize) -> usize {
+        let is_whole = self.w.short_rows().is_some() && self.solver.parts.is_none();
+        if is_whole { 1 } else { self.solver.parts_of(labels) }
+    }
+
     /// After how many passes it is first looked whether the gap is proven.
     fn first_check(&self) -> usize {
         FIRST_CHECK.max(self.parts)
@@ -345,9 +371,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 
     fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
-        let (reader, d) = (&mut saved.reader, self.problem.dimension());
-        self.w = reader.take()?;
-        check_weights(&self.w, d)?;
+        let reader = &mut saved.reader;
+        let w: Weights = reader.take()?;
+        check_form(&w, &self.w)?;
+        self.w = w;
         let duals: Vec<Duals> = reader.take()?;
         check(duals.len() == self.duals.len(), "examples")?;
         // Of each block, how many labels there are.
@@ -392,7 +419,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.duals = duals;
         self.order.read(reader)?;
         self.average = reader.take()?;
-        check(self.average.as_ref().is_none_or(|average| average.is_of(d)), "the mean")?;
+        check(self.average.as_ref().is_none_or(|average| average.is_like(&self.w)), "the mean")?;
         self.corners = reader.take()?;
         check(self.corners.is_empty() == (self.solver.inner == Inner::Blocks), "corners")?;
         let is_fine = |corner: &Corner| {
@@ -478,7 +505,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decodes = is_set || self.solver.certify || self.has_few_labels;
+        let decodes = is_set || self.solver.certify || self.most_labels <= SMALL;
         let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
         Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
     }
@@ -508,6 +535,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         if self.solver.inner == Inner::AwaySteps {
             return self.away_pass(scratch);
         }
+        if let Some(average) = &mut self.average {
+            average.discount(OLD);
+        }
         self.order.begin_pass();
         while let &[i] = self.order.next(1) {
             self.visit(i as usize, scratch);
@@ -527,7 +557,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     /// The mean loss of some examples.
     fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
         let (problem, n) = (self.problem, self.problem.len());
-        let looked_at = n.min(LOOKED_AT);
+        let few = LOOKED_AT.end * QUICK * QUICK / (self.most_labels * self.most_labels).max(1);
+        let looked_at = n.min(few.clamp(LOOKED_AT.start, LOOKED_AT.end));
         let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
             let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
             problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;

@@ -22,7 +22,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -253,17 +253,19 @@ pub(super) fn is_sound(x: f64) -> bool {
 
 /// `d` weights that a run can go on with?
 pub(super) fn check_weights(w: &Weights, d: usize) -> Result<()> {
-    check_numbers(w, d, false)
+    check(w.as_slice().len() == d && w.len() == d && !w.has_coefficients() && w.all(is_sound), "weights")
 }
 
 /// The same of weights for this problem, which may have a kernel.
 pub(super) fn check_point<T: Task>(w: &Weights, problem: &Problem<'_, T>) -> Result<()> {
-    check_numbers(w, problem.dimension(), problem.metric().is_some())
+    let (d, has_kernel) = (problem.dimension(), problem.metric().is_some());
+    let fits = w.as_slice().len() == d && w.len() == d && w.coefficients().len() == d;
+    check(fits && w.has_coefficients() == has_kernel && w.all(is_sound), "weights")
 }
 
-fn check_numbers(w: &Weights, d: usize, has_coefficients: bool) -> Result<()> {
-    let fits = w.len() == d && w.coefficients().len() == d && w.has_coefficients() == has_coefficients;
-    check(fits && w.as_slice().iter().chain(w.coefficients()).all(|&w| is_sound(w)), "weights")
+/// The same of weights in the form of others: those of a new run.
+pub(super) fn check_form(w: &Weights, new: &Weights) -> Result<()> {
+    check(w.has_form_of(new) && w.all(is_sound), "weights")
 }
 
 /// A number that changes with the examples: cuts of other examples would be false bounds.

@@ -65,6 +65,12 @@ pub trait Factored<T: Task>: Sync {
     /// What a wrong label costs a variable whose label should be `truth`.
     fn cost(&self, truth: u32) -> f64;
 
+    /// The last block of w, where the task can score with its weights in
+    /// [short rows](crate::weights::ShortRows). No factor of several variables has parts in it.
+    fn short_rows(&self) -> Option<Block> {
+        None
+    }
+
     /// Where outputs are sets.
     fn sets(&self) -> Option<&dyn Sets> {
         None

@@ -221,8 +221,16 @@ impl Tagging {
     /// Fills the tables with the scores at w.
     pub fn fill_at(&self, w: &Weights, x: Sentence<'_>, scratch: &mut TagScratch) {
         let emission = self.emission();
+        let (k, rows) = (emission.width as usize, w.short_rows());
         let (structure, w) = w.as_slice().split_at(emission.base as usize);
-        let k = emission.width as usize;
+        if let Some(rows) = rows {
+            return self.fill(x, structure, scratch, |unary, stride| {
+                for (t, unary) in unary.chunks_exact_mut(stride).take(x.tokens.len()).enumerate() {
+                    unary[..k].fill(0.0);
+                    rows.add_scores(x.tokens.row(t), &mut unary[..k]);
+                }
+            });
+        }
         self.fill(x, structure, scratch, |unary, stride| {
             Arch::new().dispatch(Emissions { w, k, tokens: x.tokens, unary, stride });
         });
@@ -494,6 +502,10 @@ impl Factored<Self> for Tagging {
 
     fn labels(&self, _x: Sentence<'_>, y: &Vec<u32>, labels: &mut Vec<u32>) {
         labels.clone_from(y);
+    }
+
+    fn short_rows(&self) -> Option<Block> {
+        Some(self.emission())
     }
 
     fn cost(&self, truth: u32) -> f64 {

@@ -7,8 +7,9 @@
 //! whose score and whose factors with members that have mass outweigh staying out; and two labels that do so together.
 
 use super::block::Block;
+use super::look::add_range;
 use super::structure::Structure;
-use super::visit::{Few, Scratch, add_range, table};
+use super::visit::{Few, Scratch, table};
 use super::{Duals, Run};
 use crate::task::{Part, Sets, Slots, Task};
 

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::look::{Look, add_range};
 use super::ordered::Ordered;
+use super::path::Path;
 use super::structure::{Factor, Structure, is_constant};
-use super::{Duals, Run, cap};
+use super::{Duals, Oracle, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
 use crate::random::Random;
@@ -86,39 +88,25 @@ impl Few {
 #[derive(Debug, Default)]
 pub(super) struct Scratch<'a> {
     pub(super) structure: Structure<'a>,
-    parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<Part<'a>>,
     /// By variable of the structure.
     pub(super) truth: Vec<u32>,
     /// Messages to a variable.
-    message: Few,
+    pub(super) message: Few,
+    pub(super) path: Path,
     /// Messages to each variable of a factor.
     messages: Vec<Few>,
-    /// Scores of a range of labels.
+    look: Look,
+    /// Scores of all labels.
     pub(super) range: Vec<f64>,
     scores: Vec<f64>,
     before: Vec<(u32, f64)>,
 }
 
 /// `<w, phi in the slot of a label>`
-fn score(w: &Weights, part: &Part<'_>, label: u32, labels: u32) -> f64 {
-    let Some(slot) = part.slots.of(label as usize, labels as usize) else { return 0.0 };
-    let (w, block) = (w.as_slice(), part.block);
-    part.phi.iter().map(|(j, x)| f64::from(x) * w[block.at(j, slot)]).sum()
-}
-
-/// The scores of the labels `start..start + range.len()`, added.
-pub(super) fn add_range(w: &Weights, part: &Part<'_>, labels: u32, start: usize, range: &mut [f64]) {
-    if let Slots::AllOn(_) = part.slots {
-        if let Some(last) = range.get_mut((labels as usize - 1).wrapping_sub(start)) {
-            *last += score(w, part, labels - 1, labels);
-        }
-        return;
-    }
-    let w = w.as_slice();
-    for (j, x) in part.phi.iter() {
-        let (x, row) = (f64::from(x), &w[part.block.at(j, 0) + start..][..range.len()]);
-        range.iter_mut().zip(row).for_each(|(sum, w)| *sum += x * w);
-    }
+pub(super) fn score(w: &Weights, part: &Part<'_>, label: u32, labels: u32) -> f64 {
+    let slot = part.slots.of(label as usize, labels as usize);
+    slot.map_or(0.0, |slot| w.score(part.block, slot, part.phi))
 }
 
 /// `M_jf b_f - b_j` of a joint, added.
@@ -209,6 +197,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for f in 0..scratch.structure.factors.len() {
             self.visit_factor(f, cap, &mut duals, scratch);
         }
+        if self.sets().is_none() {
+            self.path_step(i, cap, &mut duals, scratch);
+        }
         self.update_multipliers(cap, &mut duals, scratch);
         self.duals[i] = duals;
         self.position.visits += 1.0;
@@ -220,38 +211,33 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// `anywhere`: a number that tells at which part of the labels the variable begins.
     fn visit_variable(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, parts, truth, message, range, scores, before, .. } = scratch;
+        let Scratch { structure, parts, truth, message, look, scores, before, .. } = scratch;
         to_variable(duals, structure, v, message);
         let (rho, labels) = (self.rho, structure.domains[v]);
-        let cost = self.factored.cost(truth[v]) * self.problem.formulation().loss_scale;
+        let cost = self.cost(truth[v]);
         let block = &mut duals.variables[v];
         let (start, len) = self.part(labels as usize, anywhere);
-        range.clear();
-        range.resize(len, 0.0);
-        for part in &*parts {
-            add_range(&self.w, part, labels, start, range);
+        match self.w.short_rows() {
+            Some(rows) if self.solver.oracle == Oracle::Sublinear => look.at_rows(&self.w, rows, parts, labels),
+            Some(_) => look.at_range(&self.w, parts, labels, (0, labels as usize)),
+            None => look.at_range(&self.w, parts, labels, (start, len)),
         }
-        // Of a label that may be outside of the range.
-        let at = |w: &Weights, range: &[f64], label: u32| {
-            let own = match range.get((label as usize).wrapping_sub(start)) {
-                Some(&score) => score,
-                None => parts.iter().map(|part| score(w, part, label, labels)).sum(),
-            };
+        // Of a label that may be outside of the look.
+        let at = |w: &Weights, label: u32| {
+            let own = look.score(label);
+            let own = own.unwrap_or_else(|| parts.iter().map(|part| score(w, part, label, labels)).sum());
             own + if label == truth[v] { 0.0 } else { cost } + rho * message.get(label)
         };
         scores.clear();
-        scores.extend(block.held.iter().map(|held| at(&self.w, range, held.0)));
+        scores.extend(block.held.iter().map(|held| at(&self.w, held.0)));
         // Labels without messages are compared by their scores alone, the others one by one.
-        let mut best = None;
-        for (label, &score) in (start as u32..).zip(&*range) {
-            if is_better(best, score + cost) && block.place(label).is_none() && !message.has(label) {
-                best = Some((label, score + cost));
-            }
-        }
+        let is_near = |label: u32| (start..start + len).contains(&(label as usize));
+        let is_other = |label: u32| !is_near(label) || block.place(label).is_some() || message.has(label);
+        let from = if len < labels as usize { start as u32 } else { self.anywhere(labels, anywhere) };
+        let mut best = look.best(labels, from, is_other).map(|(label, score)| (label, score + cost));
         for &(label, value) in &message.entries {
-            let is_near = (start..start + len).contains(&(label as usize));
-            if (is_near || value > 0.0) && block.place(label).is_none() {
-                let score = at(&self.w, range, label);
+            if (is_near(label) || value > 0.0) && block.place(label).is_none() {
+                let score = at(&self.w, label);
                 if is_better(best, score) {
                     best = Some((label, score));
                 }
@@ -286,10 +272,19 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     /// The labels that a variable looks at in this pass: where they start, and how many. In as many passes as there are parts
     /// it looks at all of them, beginning anywhere.
     pub(super) fn part(&self, labels: usize, anywhere: usize) -> (usize, usize) {
-        let parts = self.solver.parts_of(labels);
+        let parts = self.parts_of(labels);
         let part = (anywhere + self.position.passes) % parts;
         let (start, end) = (labels * part / parts, labels * (part + 1) / parts);
         (start, end - start)
+    }
+
+    /// The first of labels that all score the same: with short rows another one for each variable and pass.
+    fn anywhere(&self, labels: u32, anywhere: usize) -> u32 {
+        if self.w.short_rows().is_none() {
+            return 0;
+        }
+        let mut random = Random::new((anywhere as u64) << 32 ^ self.position.passes as u64);
+        random.below(labels as usize) as u32
     }
 
     fn visit_factor(&mut self, f: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
@@ -333,15 +328,25 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         before.clone_from(&block.held);
         block.solve(scores, cap, curvature);
         for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
-            if let Some(slot) = slots.of(label as usize, factor.labels as usize) {
-                self.subtract(place, slot, phi, new - old);
-                if let Some(ordered) = self.orders.of_mut(place) {
-                    let columns = ordered.columns();
-                    ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, place));
-                }
-            }
+            self.step_factor(&factor, label, new - old);
         }
         block.forget(scores);
+    }
+
+    /// More mass on a label of a factor.
+    pub(super) fn step_factor(&mut self, factor: &Factor<'_>, label: u32, change: f64) {
+        let Part { block, slots, phi } = factor.part;
+        let Some(slot) = slots.of(label as usize, factor.labels as usize) else { return };
+        self.subtract(block, slot, phi, change);
+        if let Some(ordered) = self.orders.of_mut(block) {
+            let columns = ordered.columns();
+            ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, block));
+        }
+    }
+
+    /// What a wrong label costs where the truth is this one.
+    pub(super) fn cost(&self, truth: u32) -> f64 {
+        self.factored.cost(truth) * self.problem.formulation().loss_scale
     }
 
     pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
@@ -362,16 +367,10 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// `w -= change * phi` in a slot.
-    fn subtract(&mut self, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
-        let (w, norm2) = (self.w.as_mut_slice(), &mut self.position.norm2);
-        for (j, x) in phi.iter() {
-            let at = block.at(j, slot);
-            let (old, step) = (w[at], -change * f64::from(x));
-            w[at] = old + step;
-            *norm2 += (w[at] - old) * (w[at] + old);
-            if let Some(average) = &mut self.average {
-                average.stepped(at, step);
-            }
+    pub(super) fn subtract(&mut self, block: Place, slot: u32, phi: SparseView<'_>, change: f64) {
+        self.position.norm2 += self.w.add(block, slot, phi, -change);
+        if let Some(average) = &mut self.average {
+            average.stepped(block, slot, phi, -change);
         }
     }
 
@@ -381,7 +380,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (x, labels) = (self.problem.input(i), structure.domains[v]);
         to_variable(&self.duals[i], structure, v, message);
         range.clear();
-        range.resize(labels as usize, self.factored.cost(truth[v]) * self.problem.formulation().loss_scale);
+        range.resize(labels as usize, self.cost(truth[v]));
         range[truth[v] as usize] = 0.0;
         parts.clear();
         self.factored.unary(x, v, &mut |part| parts.push(part));
