@@ -76,6 +76,9 @@ fn alignments_come_back_and_align_as_before() {
     }
 }
 
+/// A change of a model, and what is said of it.
+type Change<'c> = (&'c dyn Fn(&mut PairAligner), &'c str);
+
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let good = model("ACG", "hs", Gaps::Affine);
@@ -84,7 +87,7 @@ fn what_does_not_fit_together_is_refused() {
         change(&mut model);
         model.to_bytes().unwrap_err().to_string()
     };
-    let changes: [(&dyn Fn(&mut PairAligner), &str); 6] = [
+    let changes: [Change<'_>; 6] = [
         (&|m| m.letters = "AC".to_owned(), "weights where the alphabet has"),
         (&|m| m.letters = "AAC".to_owned(), "'A' is there twice"),
         (&|m| m.letters = String::new(), "no letters"),

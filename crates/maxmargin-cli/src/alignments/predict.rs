@@ -52,7 +52,7 @@ pub(crate) fn write_all(
                 let line = found.line(&task, model, &alphabets, record, batch.line(i));
                 match args.format {
                     Some(AlignmentFormat::Json) => {
-                        let line = Line { scores: args.scores.then_some(&found.scores), ..line };
+                        let line = Shown { scores: args.scores.then_some(&found.scores), ..line };
                         text.push_str(&serde_json::to_string(&line).expect("plain structs become JSON"));
                         text.push('\n');
                     }
@@ -85,7 +85,7 @@ struct Found {
 
 /// The JSON object.
 #[derive(Serialize)]
-struct Line<'f> {
+struct Shown<'f> {
     line: u64,
     /// The candidate that is aligned: z, or decoy 1, 2, ...
     candidate: String,
@@ -127,7 +127,7 @@ impl Found {
         alphabets: &Alphabets,
         record: &Record,
         line: u64,
-    ) -> Line<'static> {
+    ) -> Shown<'static> {
         let z = &record.candidates[self.candidate];
         let (ax, az) = gapped(&self.path, &record.x.letters, &z.letters);
         let marks = |text: &Option<String>| text.as_deref().map(|text| text.chars().collect::<Vec<char>>());
@@ -168,7 +168,7 @@ impl Found {
         let is_empty = self.path.runs.is_empty();
         let (x_end, z_end) = self.path.end().unwrap_or_default();
         let begin = |at: u32| if is_empty { 0 } else { at + 1 };
-        Line {
+        Shown {
             line,
             candidate: names(self.candidate),
             score: self.score,
@@ -190,7 +190,7 @@ impl Found {
     }
 }
 
-fn push_text(line: &Line<'_>, scores: Option<&Vec<f64>>, has_homologue: bool, text: &mut String) {
+fn push_text(line: &Shown<'_>, scores: Option<&Vec<f64>>, has_homologue: bool, text: &mut String) {
     let (matches, gaps) = (u64::from(line.matches), line.gaps as u64);
     let matched = if matches == 1 { "1 match".to_owned() } else { format!("{} matches", crate::text::count(matches)) };
     let ranked =
