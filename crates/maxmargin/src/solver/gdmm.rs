@@ -16,9 +16,10 @@
 //! are held, and solves the block over them by exact pair steps.
 //!
 //! **Oracles.** A variable with many labels looks at those that have weights with its features, where these are kept in short
-//! rows ([`look`]), else at one part of them, in each pass at another, and at those that its messages favour. A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one
-//! where both labels have messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others
-//! look at every label. After its blocks a chain takes a step towards one of its outputs as a whole ([`path`]).
+//! rows ([`look`]), else at one part of them, in each pass at another, and at those that its messages favour. A factor that is
+//! a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where both labels have
+//! messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others look at every label.
+//! After its blocks a chain takes a step towards one of its outputs as a whole ([`path`]).
 //!
 //! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. But there is a point nearby
 //! where they agree ([`agreement`]), whose value is a bound. And messages cancel: the sum of the blocks' maxima bounds the loss of
