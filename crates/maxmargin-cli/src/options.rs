@@ -471,7 +471,7 @@ pub(crate) struct SolverOptions {
     #[arg(long, value_name = "ETA", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) eta: Option<f64>,
     /// Parts of a variable's labels, of which a visit searches one; 1 searches all labels of all factors, one by one (gdmm,
-    /// soft-bcfw) [default: one for every 64 labels]
+    /// soft-bcfw) [default: one for every 64 labels; of more than 128 tags all that have weights are searched]
     #[arg(long, value_name = "NU", value_parser = at_least_one)]
     pub(crate) fmo_parts: Option<usize>,
     /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: blocks]

@@ -15,10 +15,11 @@
 //! or had, mass. A visit looks for the best label outside, the factorwise oracle, takes it in where it is better than all that
 //! are held, and solves the block over them by exact pair steps.
 //!
-//! **Oracles.** A variable with many labels looks at one part of them, in each pass at another, and at those that its messages
-//! favour. A factor that is a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one
-//! where both labels have messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others
-//! look at every label.
+//! **Oracles.** A variable with many labels looks at those that have weights with its features, where these are kept in short
+//! rows ([`look`]), else at one part of them, in each pass at another, and at those that its messages favour. A factor that is
+//! a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where both labels have
+//! messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others look at every label.
+//! After its blocks a chain takes a step towards one of its outputs as a whole ([`path`]).
 //!
 //! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. But there is a point nearby
 //! where they agree ([`agreement`]), whose value is a bound. And messages cancel: the sum of the blocks' maxima bounds the loss of
@@ -85,7 +86,7 @@ pub struct Gdmm {
     pub rho: f64,
     /// eta >= 0: the step of the multipliers; 0: soft-bcfw.
     pub eta: f64,
-    /// nu: a variable's labels are cut into so many parts; None: parts of [`PART`] labels.
+    /// nu: a variable's labels are cut into so many parts; None: parts of [`PART`] labels, or in short rows one.
     pub parts: Option<usize>,
     /// How labels are looked for.
     pub oracle: Oracle,
