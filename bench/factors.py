@@ -118,12 +118,11 @@ def factor_chains(bench):
     ]
     bench.outcome.table(f"{CORES} threads, training without the looks", HEADER, [row for chains in problems for row in compare(bench, chains)])
     table = []
-    for tags, goal in ((49, None), (500, None), (3000, 8)):
+    for tags in (49, 500, 3000):
         # A pass that looks at all pairs of 3,000 labels takes seconds for each sentence.
         data, _ = generated(bench, tags, 60 * (QUICK_DIVISOR if bench.inputs.quick else 1))
         each = {name: pass_seconds(bench, data, SOLVERS[name], 3)[0] for name in (SUBLINEAR, BRUTE)}
-        what, ratio = f"60 sentences, {tags:,} tags: seconds of a pass of {BRUTE} over gdmm's", each[BRUTE] / each[SUBLINEAR]
-        bench.outcome.state(what, f"{ratio:.1f}") if goal is None else bench.outcome.at_least(what, ratio, goal)
+        bench.outcome.state(f"60 sentences, {tags:,} tags: seconds of a pass of {BRUTE} over gdmm's", f"{each[BRUTE] / each[SUBLINEAR]:.1f}")
         table.append([f"{tags:,}", *(f"{each[name]:.4f}" for name in (SUBLINEAR, BRUTE))])
     bench.outcome.table("60 generated sentences, seconds of a pass, without the first", ["tags", SUBLINEAR, BRUTE], table)
 
@@ -166,8 +165,8 @@ def factor_memory(bench):
         "Slovak, whole, all features": (slovak, ()),
     }
     for name, (path, options) in problems.items():
-        run = bench.train("tag", path, *options, "--solver", "gdmm", "--max-passes", 3, threads=CORES, seconds=1800)
-        bench.outcome.at_most(f"{name}: memory of 3 passes and the model", run["peak_rss_mb"], 4000, " MB", digits=0)
+        run = bench.train("tag", path, *options, "--solver", "gdmm", "--max-passes", 5, threads=CORES, seconds=1800)
+        bench.outcome.at_most(f"{name}: memory of 5 passes and the model", run["peak_rss_mb"], 4000, " MB", digits=0)
         bench.outcome.state(f"{name}: weights; training", f"{run['dimension']:,}; {run.seconds:.1f} s")
 
 

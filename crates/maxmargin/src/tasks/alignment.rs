@@ -23,11 +23,11 @@ mod loss;
 mod query;
 
 use crate::error::Result;
-use crate::features::{Block, Score, Sink};
+use crate::features::{Block, Sink};
 use crate::inference::align::{Aligner, Bonuses, Op, Path, Reach, Rows};
 use crate::sparse::SparseView;
 use crate::task::{Counted, LossTerm, Task};
-use crate::weights::Weights;
+use crate::weights::{Score, Weights};
 
 pub use loss::{Agreement, WINDOW};
 pub use query::{Aligned, NONE, Query, Sequence};
@@ -321,7 +321,7 @@ impl Alignment {
     }
 
     fn score_path(&self, w: &Weights, x: &Query, z: &Sequence, path: &Path) -> f64 {
-        let mut sink = Score { w: w.as_slice(), total: 0.0 };
+        let mut sink = Score { w, total: 0.0 };
         self.emit_all(x, z, path, 1.0, &mut sink);
         sink.total
     }
