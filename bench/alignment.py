@@ -10,9 +10,9 @@ TMALIGN = "align/tmalign"
 PEER = ROOT / "bench" / "alignment_peer.py"
 
 # THJA04 section 5.4: quadratic slack, a slack for each example, 400 substitutions and one cost of gaps, epsilon 0.1. Their C = 0.01 is for
-# another scale of features; ours is one value for all n, not tuned on the test data.
+# another scale of features; ours is one value for all n, the best of four on the test data of samples 0 to 3, which are not among these.
 SIZES = (1, 2, 4, 10, 20, 40, 80)
-SAMPLES, TEST = 10, 1000
+SAMPLES, TEST, FIRST_SEED = 10, 1000, 100
 SVM2 = ["--penalty", "quadratic", "--solver", "n-slack", "--c-per-example", 0.1, "--epsilon", 0.1]
 # The generative model gets the cost of gaps that does best on the test data, as in the paper, out of these.
 GRID = (0.1, 0.2, 0.5, 1, 2)
@@ -49,7 +49,7 @@ def align_thja04(bench):
     table, constraints, tests = [], {}, {}
     for n in SIZES:
         found = {key: [] for key in ("train", "test", "mle train", "mle test", "mle tuned on train", "constraints")}
-        for seed in range(samples):
+        for seed in range(FIRST_SEED, FIRST_SEED + samples):
             data, test = halves(bench, seed, n)
             error = lambda model, data: 100 * bench.evaluate(model, data)["error"]
             run = bench.train("align", data, *SHAPE, *SVM2)
