@@ -245,7 +245,7 @@ fn options_that_do_not_belong_are_refused() {
         ("--loss absolute", "--loss: the task multilabel has the losses hamming and f1"),
         ("--loss f1 --pairs all", "--loss: f1 does not add up over labels"),
         ("--loss f1 --pairs top:9", "--loss: the F1 loss does not add up"),
-        ("--kernel rbf:gamma=1", "--kernel: belongs to the tasks binary, multiclass and tag"),
+        ("--kernel rbf:gamma=1", "--kernel: belongs to the tasks binary, multiclass, taxonomy and tag"),
         ("--low-rank 3", "--low-rank: belongs to kernels"),
         ("--solver sampled-linear", "--solver: sampled cuts are for kernels"),
         ("--solver mle", "--solver: mle needs a generative model"),

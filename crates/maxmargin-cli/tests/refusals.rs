@@ -97,5 +97,4 @@ fn factorwise_training_is_for_labels_of_variables() {
 fn options_of_later_releases_do_not_exist() {
     let folder = Folder::with_data();
     folder.run("train binary b.dat -m b.mm --report r.html").bad(2, &["unexpected argument"]);
-    folder.run("train align b.dat -m b.mm").bad(2, &["invalid value 'align'"]);
 }

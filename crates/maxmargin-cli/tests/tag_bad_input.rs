@@ -128,7 +128,7 @@ fn options_that_have_no_effect_are_refused() {
     }
     let of_both = "belongs to the tasks tag and parse";
     folder.run("train multiclass m.dat -m t.mm --min-count 2").bad(2, &["--min-count: ", of_both]);
-    let of_four = "belongs to the tasks tag, parse, multilabel and graph";
+    let of_four = "belongs to the tasks tag, parse, multilabel, graph and align";
     folder.run("train multiclass m.dat -m t.mm --loss hamming").bad(2, &["--loss: hamming ", of_four]);
     folder.run("train binary b.dat -m t.mm --solver mle").bad(2, &["--solver: mle"]);
     folder.run("features t.pos --format crfsuite").bad(2, &["unexpected argument '--format'"]);

@@ -87,17 +87,17 @@ fn figures_have_their_keys_and_agree_with_training() {
     assert_eq!(
         keys(&figures),
         [
-            "examples",
-            "mean_loss",
             "accuracy",
-            "tree_loss",
+            "classes",
+            "examples",
+            "hierarchical_f1",
             "hierarchical_precision",
             "hierarchical_recall",
-            "hierarchical_f1",
             "levels",
+            "mean_loss",
+            "tree_loss",
             "unseen_labels",
             "untrained_labels",
-            "classes"
         ]
     );
     assert!((number(&figures, "tree_loss") - number(&summary, "heldout_loss")).abs() < 1e-12);

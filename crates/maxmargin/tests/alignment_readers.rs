@@ -83,7 +83,7 @@ fn errors_name_the_line_and_the_way_out() {
         (r#"{"x": "A", "z": "A", "ax": "A", "az": "A", "sdecoys": ["H"]}"#, "1 sdecoys for 0 decoys"),
         (r#"{"x": "A", "x": "A"}"#, "duplicate field"),
         (r#"{"x": "A", "z": "A""#, "a record must stand on one line"),
-        ("[1, 2]", "x missing"),
+        ("[1, 2]", "expected a string"),
         ("nonsense", "not JSON"),
     ] {
         let said = parsed(format!("{good}\n\n{line}\n").as_bytes(), Required).unwrap_err();

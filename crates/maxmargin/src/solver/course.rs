@@ -187,6 +187,11 @@ impl<'o> Course<'o> {
         self
     }
 
+    /// The bound is one of another problem than the oracle's.
+    pub(super) fn cannot_prove(&mut self) {
+        self.can_prove = false;
+    }
+
     /// The course of a solver whose dual value is an estimate, no bound.
     pub(super) fn with_estimate(mut self) -> Self {
         self.so_far.worth = Worth::Estimate;

@@ -199,6 +199,10 @@ impl Solver for Gdmm {
         }
         let pool = Pool::new(settings.threads)?;
         let mut run = Run::new(self, problem, factored, zero, settings.seed);
+        if run.has_loops {
+            // Even where a decoder, which sees two factors on the same variables as one, is exact.
+            course.cannot_prove();
+        }
         if let Some(saved) = course.resume(problem, &pool)? {
             run.restore(saved)?;
         }
@@ -288,6 +292,8 @@ struct Run<'p, 'a, T: Task> {
     parts: usize,
     /// Of any variable.
     most_labels: usize,
+    /// Is there an example whose factors make loops, so that the relaxation's loss may be above the true one?
+    has_loops: bool,
     position: Position,
 }
 
@@ -316,6 +322,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             orders: Orders::default(),
             parts: 1,
             most_labels: 1,
+            has_loops: false,
             position: Position::default(),
         };
         let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
@@ -337,6 +344,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 run.parts = run.parts.max(run.parts_of(labels as usize));
                 run.most_labels = run.most_labels.max(labels as usize);
             }
+            run.has_loops |= !structure.is_chain() && !structure.is_forest();
             run.duals.push(Duals {
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),

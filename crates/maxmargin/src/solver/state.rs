@@ -253,14 +253,19 @@ pub(super) fn is_sound(x: f64) -> bool {
 
 /// `d` weights that a run can go on with?
 pub(super) fn check_weights(w: &Weights, d: usize) -> Result<()> {
-    check(w.as_slice().len() == d && w.len() == d && !w.has_coefficients() && w.all(is_sound), "weights")
+    check(is_dense(w, d) && !w.has_coefficients() && w.all(is_sound), "weights")
 }
 
 /// The same of weights for this problem, which may have a kernel.
 pub(super) fn check_point<T: Task>(w: &Weights, problem: &Problem<'_, T>) -> Result<()> {
     let (d, has_kernel) = (problem.dimension(), problem.metric().is_some());
-    let fits = w.as_slice().len() == d && w.len() == d && w.coefficients().len() == d;
+    let fits = is_dense(w, d) && w.coefficients().len() == d;
     check(fits && w.has_coefficients() == has_kernel && w.all(is_sound), "weights")
+}
+
+/// `d` coordinates, and none in short rows, be these empty?
+fn is_dense(w: &Weights, d: usize) -> bool {
+    w.as_slice().len() == d && w.short_rows().is_none()
 }
 
 /// The same of weights in the form of others: those of a new run.

@@ -13,6 +13,7 @@ use crate::inference::align::{Op, Path};
 const SKETCH: Sketch = Sketch { noun: "record", fields: "{\"x\": \"...\", \"z\": \"...\", ...}" };
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object in braces")]
 struct Fields<'a> {
     #[serde(borrow)]
     x: Option<Cow<'a, str>>,

@@ -120,6 +120,31 @@ impl<'a> Structure<'a> {
             && (0..).zip(&self.factors).all(|(f, factor)| *scope(factor) == [f, f + 1]);
     }
 
+    /// Do factors make no loop? Two on the same two variables do: they may agree on each label and not on pairs. Variables
+    /// with one label tie nothing.
+    pub(super) fn is_forest(&self) -> bool {
+        fn root(above: &[u32], mut v: u32) -> u32 {
+            while above[v as usize] != v {
+                v = above[v as usize];
+            }
+            v
+        }
+        let mut above: Vec<u32> = (0..self.domains.len() as u32).collect();
+        for factor in &self.factors {
+            let scope = &self.scopes[factor.start as usize..][..factor.arity as usize];
+            let mut first = None;
+            for &v in scope.iter().filter(|&&v| self.domains[v as usize] > 1) {
+                let own = root(&above, v);
+                match first {
+                    None => first = Some(own),
+                    Some(first) if first == own => return false,
+                    Some(first) => above[own as usize] = first,
+                }
+            }
+        }
+        true
+    }
+
     /// Is each variable tied to the next one, and nothing else?
     pub(super) fn is_chain(&self) -> bool {
         self.is_chain
