@@ -1,6 +1,7 @@
 """Tables for the terminal, and records of them with the machine that they were measured on."""
 
 import datetime
+import itertools
 import platform
 import re
 import shlex
@@ -85,11 +86,12 @@ def aligned(header, rows):
 
 
 def write_record(on, outcomes, text, minutes):
-    """bench/record/DATE-COMMIT.md, which says all that is needed to measure again."""
+    """bench/record/DATE-COMMIT.md, or -2.md where that is there already, which says all that is needed to measure again."""
     date = datetime.date.today().isoformat()
     commands = "\n".join(f"# {o.name}\n" + "\n".join(o.commands) + "\n" for o in outcomes)
     RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{date}-{on.commit}.md"
+    names = (f"{date}-{on.commit}{'' if number == 1 else f'-{number}'}.md" for number in itertools.count(1))
+    path = next(path for path in map(RECORDS.joinpath, names) if not path.exists())
     path.write_text(
         f"""# Measured on {date} at commit {on.commit}{' with uncommitted changes' if on.changed else ''}
 
