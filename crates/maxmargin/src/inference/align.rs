@@ -97,9 +97,8 @@ pub struct Aligner {
     profile: Profile,
     /// Rows of H.
     table: Vec<f64>,
-    /// F of the last row, and the running maxima of a row.
+    /// F of the last row.
     f: Vec<f64>,
-    running: Vec<f64>,
     undo: Vec<f64>,
     /// H and F of every so many rows.
     kept: Vec<f64>,
@@ -286,7 +285,6 @@ impl Aligner {
         let stride = columns.stride();
         self.f.clear();
         self.f.resize(stride, f64::NEG_INFINITY);
-        self.running.resize(stride.max(self.running.len()), 0.0);
         self.table.resize(stride.max(self.table.len()), 0.0);
         let row = &mut self.table[..stride];
         row.fill(f64::NEG_INFINITY);
@@ -301,7 +299,7 @@ impl Aligner {
     /// Goes on from row `range.start`, which stands in the first place of the table, to row `range.end`. All rows are left in the
     /// table, or the last one in its first or second place, as their number is even or odd.
     fn fill(&mut self, rows: Rows<'_>, range: std::ops::Range<usize>, keeps_all: bool) -> Found {
-        let Self { reach, columns, profile, table, f, running, undo, .. } = self;
+        let Self { reach, columns, profile, table, f, undo, .. } = self;
         let Profile { rows: scores, places, .. } = profile;
         advance_all(Fill {
             is_local: *reach == Reach::Local,
@@ -313,7 +311,6 @@ impl Aligner {
             keeps_all,
             table,
             f,
-            running,
             undo,
         })
     }

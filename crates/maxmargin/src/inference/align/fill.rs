@@ -1,17 +1,14 @@
 //! Row by row through the table, in the widest vectors that the machine has.
 //!
-//! Additions and maxima only, each cell's in the same order: the bits are the same with any vectors.
+//! Additions and maxima only, each cell's in the same order: the bits are the same with any vectors, but for the sign of a zero.
 
 #![expect(clippy::inline_always, reason = "what is not inlined is compiled for the oldest machine only")]
 
-use std::array::from_fn;
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Columns, LANES, Rows};
-
-type Vector = [f64; LANES];
 
 /// The best end of a local alignment among some rows.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +36,6 @@ pub(super) struct Fill<'c> {
     pub(super) keeps_all: bool,
     pub(super) table: &'c mut [f64],
     pub(super) f: &'c mut [f64],
-    pub(super) running: &'c mut [f64],
     /// Match scores without their bonuses.
     pub(super) undo: &'c mut Vec<f64>,
 }
@@ -52,20 +48,15 @@ impl WithSimd for Fill<'_> {
     type Output = Found;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Found {
-        if self.is_local { self.run::<true>() } else { self.run::<false>() }
+    fn with_simd<S: Simd>(self, simd: S) -> Found {
+        if self.is_local { self.run::<S, true>(simd) } else { self.run::<S, false>(simd) }
     }
-}
-
-#[inline(always)]
-fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
 }
 
 impl Fill<'_> {
     #[inline(always)]
-    fn run<const LOCAL: bool>(self) -> Found {
-        let Self { columns, scores, places, rows, range, keeps_all, table, f, running, undo, .. } = self;
+    fn run<S: Simd, const LOCAL: bool>(self, simd: S) -> Found {
+        let Self { columns, scores, places, rows, range, keeps_all, table, f, undo, .. } = self;
         let stride = columns.stride();
         let mut found = Found::default();
         for (at, i) in range.clone().enumerate() {
@@ -86,7 +77,15 @@ impl Fill<'_> {
                 let (even, odd) = table[..2 * stride].split_at_mut(stride);
                 if at % 2 == 0 { (&*even, odd) } else { (&*odd, even) }
             };
-            let best = advance::<LOCAL>(columns, scores, (rows.open[i], rows.extend[i]), last, next, f, running);
+            let best = advance::<S, LOCAL>(
+                simd,
+                columns,
+                scores,
+                (rows.open[i], rows.extend[i]),
+                last,
+                next,
+                &mut f[..stride],
+            );
             if LOCAL && best > found.value {
                 found = Found { value: best, row: i + 1 };
             }
@@ -98,65 +97,75 @@ impl Fill<'_> {
     }
 }
 
-#[inline(always)]
-fn most_of(a: Vector, b: Vector) -> Vector {
-    from_fn(|l| larger(a[l], b[l]))
-}
-
-#[inline(always)]
-fn sum_of(a: Vector, b: Vector) -> Vector {
-    from_fn(|l| a[l] + b[l])
-}
-
-#[inline(always)]
-fn vectors(numbers: &[f64]) -> &[Vector] {
-    numbers.as_chunks().0
-}
-
 /// One row; returns the best M of it.
+///
+/// The machine's vectors may be narrower than [`LANES`]: then the lanes are worked through in several groups.
 #[inline(always)]
-fn advance<const LOCAL: bool>(
+fn advance<S: Simd, const LOCAL: bool>(
+    simd: S,
     columns: &Columns,
     scores: &[f64],
     (open, extend): (f64, f64),
     last: &[f64],
     next: &mut [f64],
     f: &mut [f64],
-    running: &mut [f64],
 ) -> f64 {
-    let (steps, none) = (columns.steps, [f64::NEG_INFINITY; LANES]);
-    let (scores, last) = (&vectors(scores)[..steps], &vectors(last)[..steps]);
-    let (starts, sums) = (&vectors(&columns.laid_starts)[..steps], &vectors(&columns.laid_sums)[..steps]);
-    let next = &mut next.as_chunks_mut::<LANES>().0[..steps];
-    let f = &mut f.as_chunks_mut::<LANES>().0[..steps];
-    let running = &mut running.as_chunks_mut::<LANES>().0[..steps];
+    const { assert!(LANES.is_multiple_of(S::F64_LANES), "groups of lanes are whole") };
+    let (steps, groups) = (columns.steps, LANES / S::F64_LANES);
+    let count = steps * groups;
+    let (scores, last) = (&S::as_simd_f64s(scores).0[..count], &S::as_simd_f64s(last).0[..count]);
+    let starts = &S::as_simd_f64s(&columns.laid_starts).0[..count];
+    let sums = &S::as_simd_f64s(&columns.laid_sums).0[..count];
+    let next = &mut S::as_mut_simd_f64s(next).0[..count];
+    let f = &mut S::as_mut_simd_f64s(f).0[..count];
+    let (none, zero) = (simd.splat_f64s(f64::NEG_INFINITY), simd.splat_f64s(0.0));
+    let (open, extend) = (simd.splat_f64s(open), simd.splat_f64s(extend));
+
     // The left neighbour of the first column of a run is the last of the run before it.
-    let mut left = none;
-    left[1..].copy_from_slice(&last[steps - 1][..LANES - 1]);
-    let (mut best, mut most) = (none, none);
-    // Whole vectors, from their loads to their stores: else the loop over t is the one that is made vectors of.
-    let (open, extend) = ([open; LANES], [extend; LANES]);
-    for t in 0..steps {
-        let above = last[t];
-        let before = if LOCAL { most_of(left, [0.0; LANES]) } else { left };
-        let m = sum_of(before, scores[t]);
-        if LOCAL {
-            best = most_of(best, m);
+    let mut lefts = [f64::NEG_INFINITY; LANES];
+    for (l, column) in ends::<S>(last, groups).into_iter().take(LANES - 1).enumerate() {
+        lefts[l + 1] = column;
+    }
+    let mut handed = [f64::NEG_INFINITY; LANES];
+    let mut best = none;
+    for g in 0..groups {
+        let mut left = S::as_simd_f64s(&lefts).0[g];
+        let mut most = none;
+        for at in (0..steps).map(|t| t * groups + g) {
+            let above = last[at];
+            let before = if LOCAL { simd.max_f64s(left, zero) } else { left };
+            let m = simd.add_f64s(before, scores[at]);
+            if LOCAL {
+                best = simd.max_f64s(best, m);
+            }
+            let gap = simd.max_f64s(simd.add_f64s(above, open), simd.add_f64s(f[at], extend));
+            let own = simd.max_f64s(m, gap);
+            (f[at], next[at]) = (gap, own);
+            most = simd.max_f64s(most, simd.add_f64s(own, starts[at]));
+            left = above;
         }
-        let gap = most_of(sum_of(above, open), sum_of(f[t], extend));
-        let own = most_of(m, gap);
-        (f[t], next[t], running[t]) = (gap, own, most);
-        most = most_of(most, sum_of(own, starts[t]));
-        left = above;
+        S::as_mut_simd_f64s(&mut handed).0[g] = most;
     }
     // What the runs before hand on.
-    let (mut before, mut so_far) = (none, f64::NEG_INFINITY);
-    for l in 0..LANES {
-        before[l] = so_far;
-        so_far = larger(so_far, most[l]);
+    let mut so_far = f64::NEG_INFINITY;
+    for most in &mut handed {
+        so_far = so_far.max(std::mem::replace(most, so_far));
     }
-    for t in 0..steps {
-        next[t] = most_of(next[t], sum_of(sums[t], most_of(running[t], before)));
+    for g in 0..groups {
+        let mut most = S::as_simd_f64s(&handed).0[g];
+        for at in (0..steps).map(|t| t * groups + g) {
+            let own = next[at];
+            next[at] = simd.max_f64s(own, simd.add_f64s(sums[at], most));
+            most = simd.max_f64s(most, simd.add_f64s(own, starts[at]));
+        }
     }
-    best.iter().fold(f64::NEG_INFINITY, |best, &m| larger(best, m))
+    simd.reduce_max_f64s(best)
+}
+
+/// The last column of each run.
+#[inline(always)]
+fn ends<S: Simd>(row: &[S::f64s], groups: usize) -> [f64; LANES] {
+    let mut ends = [0.0; LANES];
+    S::as_mut_simd_f64s(&mut ends).0.copy_from_slice(&row[row.len() - groups..]);
+    ends
 }
