@@ -19,7 +19,6 @@
 //! rows ([`look`]), else at one part of them, in each pass at another, and at those that its messages favour. A factor that is
 //! a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where both labels have
 //! messages, or one has, or none. Of sets only few labels are variables at all ([`sets`]). All others look at every label.
-//! After its blocks a chain takes a step towards one of its outputs as a whole ([`path`]).
 //!
 //! **What is known of the result.** While blocks disagree, the value of the dual is an estimate. But there is a point nearby
 //! where they agree ([`agreement`]), whose value is a bound. And messages cancel: the sum of the blocks' maxima bounds the loss of
@@ -48,7 +47,6 @@ mod away;
 mod block;
 mod look;
 mod ordered;
-mod path;
 mod sets;
 mod structure;
 mod visit;
@@ -344,7 +342,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 run.parts = run.parts.max(run.parts_of(labels as usize));
                 run.most_labels = run.most_labels.max(labels as usize);
             }
-            run.has_loops |= !structure.is_chain() && !structure.is_forest();
+            run.has_loops |= !structure.is_forest();
             run.duals.push(Duals {
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),

@@ -33,7 +33,6 @@ pub(super) struct Structure<'a> {
     strides: Vec<u32>,
     starts: Vec<u32>,
     joints: Vec<Joint>,
-    is_chain: bool,
     scope: Vec<u32>,
 }
 
@@ -115,9 +114,6 @@ impl<'a> Structure<'a> {
             }
         }
         self.scope = next;
-        let scope = |factor: &Factor<'_>| &self.scopes[factor.start as usize..][..factor.arity as usize];
-        self.is_chain = self.factors.len() + 1 == self.domains.len()
-            && (0..).zip(&self.factors).all(|(f, factor)| *scope(factor) == [f, f + 1]);
     }
 
     /// Do factors make no loop? Two on the same two variables do: they may agree on each label and not on pairs. Variables
@@ -143,11 +139,6 @@ impl<'a> Structure<'a> {
             }
         }
         true
-    }
-
-    /// Is each variable tied to the next one, and nothing else?
-    pub(super) fn is_chain(&self) -> bool {
-        self.is_chain
     }
 
     /// The factors that variable v is in.

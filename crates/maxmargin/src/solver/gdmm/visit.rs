@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::look::{Look, add_range};
 use super::ordered::Ordered;
-use super::path::Path;
 use super::structure::{Factor, Structure, is_constant};
 use super::{Duals, Oracle, Run, cap};
 use crate::error::Result;
@@ -93,7 +92,6 @@ pub(super) struct Scratch<'a> {
     pub(super) truth: Vec<u32>,
     /// Messages to a variable.
     pub(super) message: Few,
-    pub(super) path: Path,
     /// Messages to each variable of a factor.
     messages: Vec<Few>,
     look: Look,
@@ -196,9 +194,6 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
         for f in 0..scratch.structure.factors.len() {
             self.visit_factor(f, cap, &mut duals, scratch);
-        }
-        if self.sets().is_none() {
-            self.path_step(i, cap, &mut duals, scratch);
         }
         self.update_multipliers(cap, &mut duals, scratch);
         self.duals[i] = duals;
