@@ -212,9 +212,11 @@ impl Solver for Auto {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inference::chain::Order;
     use crate::problem::Formulation;
     use crate::sparse::SparseMatrix;
     use crate::tasks::binary::Binary;
+    use crate::tasks::tagging::{Shape, TagLoss, Tagging};
 
     #[test]
     fn the_report_names_the_solver_that_was_chosen() {
@@ -234,5 +236,23 @@ mod tests {
             let solution = Auto.solve(&problem, &Settings::default(), &mut ()).unwrap();
             assert_eq!(solution.report.solver, choice.name());
         }
+    }
+
+    #[test]
+    fn gdmm_is_for_thousands_of_labels_and_for_weights_that_only_it_can_leave_out() {
+        let is_for_gdmm = |tags, features, formulation: &Formulation| {
+            let shape = Shape { tags, features, edges: 0, order: Order::First };
+            let task = Tagging::new(shape, TagLoss::hamming(tags as usize), None).unwrap();
+            is_for_gdmm(&task, formulation, tags)
+        };
+        let linear = Formulation::default();
+        assert!(is_for_gdmm(MANY_LABELS, 10, &linear));
+        assert!(!is_for_gdmm(MANY_LABELS - 1, 10, &linear));
+        let features = |tags: u32| (MOST_WEIGHTS / tags as usize) as u32 + 1;
+        assert!(is_for_gdmm(1000, features(1000), &linear));
+        // Rows of few labels are not kept short.
+        assert!(!is_for_gdmm(100, features(100), &linear));
+        let quadratic = Formulation { penalty: Penalty::Quadratic, ..linear };
+        assert!(!is_for_gdmm(MANY_LABELS, 10, &quadratic));
     }
 }
