@@ -120,13 +120,15 @@ proptest! {
             task.predict(&w, row, 0.0, &mut scratch, &mut y, &mut gains);
             prop_assert_eq!(&plain, &y);
             let score = |y: &Vec<u32>| task.score(&w, row, y).unwrap();
-            for (at, gain) in gains.iter().enumerate() {
-                let mut without = y.clone();
-                without.remove(at);
-                prop_assert!((score(&y) - score(&without) - gain).abs() <= 1e-9);
+            prop_assert_eq!(gains.len(), labels as usize);
+            for (label, gain) in (0..).zip(&gains) {
+                let without: Vec<u32> = y.iter().copied().filter(|&other| other != label).collect();
+                let mut with = [without.as_slice(), &[label]].concat();
+                with.sort_unstable();
+                prop_assert!((score(&with) - score(&without) - gain).abs() <= 1e-9);
             }
             task.predict(&w, row, 1e6, &mut scratch, &mut y, &mut gains);
-            prop_assert!(y.is_empty() && gains.is_empty());
+            prop_assert!(y.is_empty());
             task.predict(&w, row, -1e6, &mut scratch, &mut y, &mut gains);
             prop_assert_eq!(y.len(), labels as usize);
         }

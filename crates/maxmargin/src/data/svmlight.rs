@@ -66,6 +66,18 @@ pub struct Labelled {
 }
 
 impl Labelled {
+    /// Examples that are there already; the first one counts as line 1. `checksum`: of whatever they are made of.
+    ///
+    /// # Panics
+    /// If labels or costs are not as many as rows.
+    pub fn new(labels: Labels, matrix: SparseMatrix, costs: Option<Vec<f64>>, checksum: u32) -> Self {
+        assert_eq!(labels.ids.len(), matrix.rows(), "a label for each row");
+        assert!(costs.as_ref().is_none_or(|costs| costs.len() == matrix.rows()), "a cost for each row");
+        let mut lines = Lines::default();
+        lines.mark(0, 1);
+        Self { labels, matrix, costs, checksum, lines }
+    }
+
     /// Number of examples.
     pub fn len(&self) -> usize {
         self.matrix.rows()

@@ -177,7 +177,7 @@ pub struct SetBuffers {
     indices: Vec<u32>,
     values: Vec<f32>,
     scratch: SetScratch,
-    /// What each label of the set gains beside the others.
+    /// By label: what it gains, or would gain, beside the others of the set.
     pub gains: Vec<f64>,
 }
 
@@ -189,8 +189,8 @@ impl SetBuffers {
 }
 
 impl SetPredictor<'_> {
-    /// The best set where every label has to gain more than `threshold`, in the numbers of its labels, ascending; what each gains is
-    /// left in `buffers.gains`. Features that the model does not know are left out.
+    /// The best set where every label has to gain more than `threshold`, in the numbers of its labels, ascending; what each label gains
+    /// is left in `buffers.gains`. Features that the model does not know are left out.
     pub fn predict(&self, x: SparseView<'_>, threshold: f64, buffers: &mut SetBuffers, y: &mut Vec<u32>) {
         let SetBuffers { indices, values, scratch, gains } = buffers;
         let mut x = x.below(self.features);

@@ -124,8 +124,8 @@ impl Multilabel {
         w.scores(self.blocks[0], x, unary);
     }
 
-    /// The best set where every label has to gain more than `threshold`, and for each of its labels what it gains beside the
-    /// others, left in `gains`.
+    /// The best set where every label has to gain more than `threshold`, and for each label that there is what it gains, or would
+    /// gain, beside the others of the set, left in `gains`.
     pub fn predict(
         &self,
         w: &Weights,
@@ -140,10 +140,9 @@ impl Multilabel {
         let pair_weights = self.pair_weights(w);
         scratch.found = Some(scratch.search.best(&self.pairs, &scratch.unary, pair_weights, y));
         gains.clear();
+        gains.extend(scratch.unary.iter().map(|score| score + threshold));
         for &k in &*y {
-            let others = self.pairs.of(k).filter(|(other, _)| y.binary_search(other).is_ok());
-            let help: f64 = others.map(|(_, pair)| pair_weights[pair]).sum();
-            gains.push(scratch.unary[k as usize] + threshold + help);
+            self.pairs.of(k).for_each(|(other, pair)| gains[other as usize] += pair_weights[pair]);
         }
     }
 
