@@ -10,7 +10,8 @@ use maxmargin::inference::align::{Reach, bytes};
 use maxmargin::model::PairAligner;
 use maxmargin::tasks::alignment::{AlignLoss, Gaps};
 
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
+use crate::streams::note;
 use crate::text::{count, counted};
 use crate::{memory, text};
 

@@ -17,8 +17,9 @@ use maxmargin::solver::{Snapshot, State};
 use maxmargin::weights::Weights;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::step::{Kept, Step};
+use crate::streams::note;
 
 const MAGIC: &[u8; 21] = b"maxmargin checkpoint\n";
 

@@ -6,7 +6,8 @@ use maxmargin::metrics::mcnemar::Paired;
 use serde::Serialize;
 
 use crate::evaluate::Args;
-use crate::failure::{Failure, Result, print, print_json};
+use crate::failure::{Failure, Result};
+use crate::streams::{print, print_json};
 use crate::text::{count, counted, number, table};
 
 /// A model on the examples of a file.

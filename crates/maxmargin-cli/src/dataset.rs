@@ -3,14 +3,14 @@
 use maxmargin::data::costs;
 use maxmargin::data::input::Input;
 use maxmargin::data::labels::Classes;
-use maxmargin::data::svmlight::{self, LabelRule, Labelled};
+use maxmargin::data::svmlight::Labelled;
 use maxmargin::model::{Loss, Model, TaskKind};
-use maxmargin::parallel::Pool;
 use maxmargin::weights::Weights;
 
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::options::{ClassWeight, LossName, Penalty, Task};
-use crate::train::Args;
+use crate::streams::note;
+use crate::train::{Args, Read};
 use crate::{memory, text};
 
 /// The data as the solvers take them.
@@ -31,11 +31,11 @@ impl Data {
     }
 }
 
-/// Reads the file and makes classes, loss and weights of it.
-pub(crate) fn read(args: &Args, start: Option<&Model>, input: Input<'_>, pool: &Pool) -> Result<Data> {
-    let name = input.name().to_owned();
-    let mut examples = svmlight::read(input, LabelRule::Required, pool)?;
+/// Makes classes, loss and weights of examples.
+pub(crate) fn of(args: &Args, start: Option<&Model>, read: Read) -> Result<Data> {
+    let Read { mut examples, name, is_ready } = read;
     let classes = match args.task {
+        _ if is_ready => Classes { words: examples.labels.names.clone(), outputs: examples.labels.ids.clone() },
         Task::Binary => Classes::binary(&examples, args.problem.positive.as_deref(), &name)?,
         _ => Classes::multiclass(&examples, &name)?,
     };

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::options::{count_from_one, lead, threads, threshold};
 use crate::predict::{Strangers, over_rows};
 use crate::text::{count, counted, fields, number, table};
-use crate::{alignments, graphs, multilabel, parsing, tagging, taxonomy};
+use crate::{alignments, graphs, multilabel, parsing, streams, tagging, taxonomy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -58,8 +58,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let what = "each model reads the examples, and standard input can be read once only; give a file";
         return Err(Failure::Usage(format!("--compare: {what}")));
     }
+    with(args, &Saved::load(&args.model)?)
+}
+
+/// With a model that is there.
+pub(crate) fn with(args: &Args, model: &Saved) -> Result<()> {
     let pool = Pool::new(args.threads.unwrap_or(0))?;
-    let model = Saved::load(&args.model)?;
     let task = model.task();
     for (is_foreign, option, models) in [
         (args.max_words.is_some() && task != TaskKind::Parse, "--max-words", "trees"),
@@ -72,43 +76,43 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let other = args.compare.as_deref().map(Saved::load).transpose()?;
-    check_comparable(args, &model, other.as_ref())?;
-    match &model {
+    check_comparable(args, model, other.as_ref())?;
+    match model {
         Saved::Classifier(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Classifier(m) = other { Some(m) } else { None });
-            report(args, model, other, |model| classified(model, Input::open(&args.input)?, &pool))
+            report(args, model, other, |model| classified(model, streams::open(&args.input)?, &pool))
         }
         Saved::Taxonomy(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Taxonomy(m) = other { Some(m) } else { None });
             report(args, model, other, |model| {
-                taxonomy::evaluate::judged(model, Input::open(&args.input)?, args.depth_threshold, &pool)
+                taxonomy::evaluate::judged(model, streams::open(&args.input)?, args.depth_threshold, &pool)
             })
         }
         Saved::Tagger(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Tagger(m) = other { Some(m) } else { None });
-            report(args, model, other, |model| tagging::evaluate::judged(model, Input::open(&args.input)?, &pool))
+            report(args, model, other, |model| tagging::evaluate::judged(model, streams::open(&args.input)?, &pool))
         }
         Saved::Parser(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Parser(m) = other { Some(m) } else { None });
             report(args, model, other, |model| {
-                parsing::evaluate::judged(model, Input::open(&args.input)?, args.max_words, &pool)
+                parsing::evaluate::judged(model, streams::open(&args.input)?, args.max_words, &pool)
             })
         }
         Saved::Labeller(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::Labeller(m) = other { Some(m) } else { None });
             let threshold = args.threshold.unwrap_or(0.0);
             report(args, model, other, |model| {
-                multilabel::evaluate::judged(model, Input::open(&args.input)?, threshold, &pool)
+                multilabel::evaluate::judged(model, streams::open(&args.input)?, threshold, &pool)
             })
         }
         Saved::GraphLabeller(model) => {
             let other =
                 other.as_ref().and_then(|other| if let Saved::GraphLabeller(m) = other { Some(m) } else { None });
-            report(args, model, other, |model| graphs::evaluate::judged(model, Input::open(&args.input)?, &pool))
+            report(args, model, other, |model| graphs::evaluate::judged(model, streams::open(&args.input)?, &pool))
         }
         Saved::PairAligner(model) => {
             let other = other.as_ref().and_then(|other| if let Saved::PairAligner(m) = other { Some(m) } else { None });
-            report(args, model, other, |model| alignments::evaluate::judged(model, Input::open(&args.input)?, &pool))
+            report(args, model, other, |model| alignments::evaluate::judged(model, streams::open(&args.input)?, &pool))
         }
     }
 }

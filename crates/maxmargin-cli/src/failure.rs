@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use maxmargin::Error;
 
 /// The result of a command.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T> = std::result::Result<T, Failure>;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A flag, or flags that exclude each other.
     Usage(String),
     /// Data or files.
@@ -47,21 +47,4 @@ impl Failure {
             Self::Closed => ExitCode::SUCCESS,
         }
     }
-}
-
-/// Writes to standard output.
-pub(crate) fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Error::io("standard output", e).into())
-}
-
-/// Writes one JSON object and a line end to standard output.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    let text = serde_json::to_string(value).expect("plain structs become JSON");
-    print(&(text + "\n"))
-}
-
-/// Says something on standard error that does not stop the work.
-pub(crate) fn note(text: &str) {
-    drop(writeln!(io::stderr(), "note: {text}"));
 }

@@ -1,6 +1,6 @@
 //! `maxmargin generate`
 
-use std::io::{self, BufWriter};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use maxmargin::model::TaskKind;
 
 use crate::failure::{Failure, Result};
 use crate::options::Task;
-use crate::paths;
+use crate::{paths, streams};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             write(args, &mut output, &path.display().to_string())?;
             Ok(output.finish()?)
         }
-        None => write(args, &mut BufWriter::new(io::stdout().lock()), "standard output"),
+        None => write(args, &mut BufWriter::new(streams::Output), "standard output"),
     }
 }
 
@@ -213,7 +213,7 @@ fn check_options(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn write(args: &Args, out: &mut impl io::Write, name: &str) -> Result<()> {
+fn write(args: &Args, out: &mut impl Write, name: &str) -> Result<()> {
     if args.task == Task::Taxonomy {
         let default = TaxonomySizes::default();
         let sizes = TaxonomySizes {

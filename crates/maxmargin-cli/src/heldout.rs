@@ -9,7 +9,8 @@ use maxmargin::parallel::Pool;
 use maxmargin::sparse::SparseMatrix;
 
 use crate::dataset::Data;
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
+use crate::streams::note;
 use crate::text::{count, counted};
 
 /// Examples that are not trained on.

@@ -8,7 +8,8 @@ use maxmargin::problem::{Formulation, Penalty, Rescaling};
 use maxmargin::solver::{Certificate, Status};
 use serde::Serialize;
 
-use crate::failure::{Failure, Result, print, print_json};
+use crate::failure::{Failure, Result};
+use crate::streams::{print, print_json};
 use crate::summary::{Described, passes};
 use crate::text::{counted, fields, number, table};
 use crate::{alignments, graphs, multilabel, parsing, tagging, taxonomy};
@@ -27,20 +28,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    with(args, &Saved::load(&args.model)?)
+}
+
+/// With a model that is there.
+pub(crate) fn with(args: &Args, model: &Saved) -> Result<()> {
     let top = args.top.unwrap_or(10);
-    match Saved::load(&args.model)? {
-        Saved::Taxonomy(model) => taxonomy::inspect::run(&model, args.top, args.json),
-        Saved::Tagger(model) => tagging::inspect::run(&model, top, args.json),
-        Saved::Parser(model) => parsing::inspect::run(&model, top, args.json),
-        Saved::Labeller(model) => multilabel::inspect::run(&model, top, args.json),
-        Saved::GraphLabeller(model) => graphs::inspect::run(&model, top, args.json),
-        Saved::PairAligner(model) => alignments::inspect::run(&model, top, args.json),
+    match model {
+        Saved::Taxonomy(model) => taxonomy::inspect::run(model, args.top, args.json),
+        Saved::Tagger(model) => tagging::inspect::run(model, top, args.json),
+        Saved::Parser(model) => parsing::inspect::run(model, top, args.json),
+        Saved::Labeller(model) => multilabel::inspect::run(model, top, args.json),
+        Saved::GraphLabeller(model) => graphs::inspect::run(model, top, args.json),
+        Saved::PairAligner(model) => alignments::inspect::run(model, top, args.json),
         Saved::Classifier(model) if model.kernel.is_some() && args.top.is_some_and(|top| top > 0) => {
             let what = "this model has a kernel, and so no weights of features to show; leave the option out";
             Err(Failure::Usage(format!("--top: {what}")))
         }
-        Saved::Classifier(model) if args.json => print_json(&Contents::of(&model, top)),
-        Saved::Classifier(model) => print(&in_words(&model, top)),
+        Saved::Classifier(model) if args.json => print_json(&Contents::of(model, top)),
+        Saved::Classifier(model) => print(&in_words(model, top)),
     }
 }
 

@@ -32,7 +32,20 @@ pub(crate) fn training_begins() {
     PHASE.store(TRAINING, Ordering::SeqCst);
 }
 
-/// Has the user asked to stop?
-pub(crate) fn is_requested() -> bool {
-    PHASE.load(Ordering::SeqCst) == STOPPING
+/// How training learns that it is to stop.
+pub(crate) enum Halt {
+    /// By Ctrl-C.
+    CtrlC,
+    /// Whoever runs the program inside of theirs is asked.
+    Asked(Box<dyn Fn() -> bool>),
+}
+
+impl Halt {
+    /// Has somebody asked to stop?
+    pub(crate) fn is_requested(&self) -> bool {
+        match self {
+            Self::CtrlC => PHASE.load(Ordering::SeqCst) == STOPPING,
+            Self::Asked(is_over) => is_over(),
+        }
+    }
 }

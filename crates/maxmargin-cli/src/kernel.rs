@@ -10,10 +10,11 @@ use maxmargin::sparse::SparseMatrix;
 use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result};
-use crate::options::{BasisName, SolverName};
+use crate::options::BasisName;
 use crate::summary::Approximated;
 use crate::text::{bytes, count, counted, duration};
 use crate::train::Args;
+use crate::training::Vectors;
 use crate::{memory, sampling};
 
 /// MB of kernel values that are kept, where nobody says.
@@ -38,6 +39,8 @@ pub(crate) struct Kernelised {
     rows: usize,
     /// Atoms that training sees; those of held-out examples come after them.
     trained: usize,
+    /// Was the rank not asked for?
+    is_of_sample: bool,
     seconds: f64,
     pub(crate) train: SparseMatrix,
     pub(crate) heldout: Option<SparseMatrix>,
@@ -52,9 +55,8 @@ pub(crate) fn kernelise(
     pool: &Pool,
 ) -> Result<Option<Kernelised>> {
     let (options, began) = (&args.kernel, Instant::now());
-    let is_sampled = matches!(args.solver.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
     let specification = options.kernel.unwrap_or(Specification::Linear);
-    if specification == Specification::Linear && !is_sampled && options.low_rank.is_none() {
+    if specification == Specification::Linear && !args.solver.is_sampled() && options.low_rank.is_none() {
         return Ok(None);
     }
     let constant = args.problem.bias.map_or(0.0, |bias| f64::from(bias).powi(2));
@@ -78,6 +80,7 @@ pub(crate) fn kernelise(
             between: Between::LowRank(rank),
             rows,
             trained,
+            is_of_sample: options.low_rank.is_none(),
             seconds,
             train,
             heldout,
@@ -93,7 +96,8 @@ pub(crate) fn kernelise(
     let cache = options.kernel_cache.unwrap_or(CACHE).saturating_mul(1 << 20);
     let gram = Gram::new(Arc::new(kernel), vectors, cache);
     let (rows, seconds) = (train.rows(), began.elapsed().as_secs_f64());
-    Ok(Some(Kernelised { kernel, between: Between::Gram(gram), rows, trained, seconds, train, heldout }))
+    let between = Between::Gram(gram);
+    Ok(Some(Kernelised { kernel, between, rows, trained, is_of_sample: false, seconds, train, heldout }))
 }
 
 /// A basis is found by how much of the kernel it leaves: beside a huge constant that is nothing.
@@ -147,11 +151,12 @@ fn need(args: &Args, need: f64, way_out: &str) -> Result<()> {
 }
 
 impl Kernelised {
-    /// The kernel for the solver, in this block of the task.
-    pub(crate) fn metric(&self, block: Block) -> Option<Metric<'_>> {
+    /// What the solver sees of it, in this block of the task.
+    pub(crate) fn vectors(&self, block: Block) -> Vectors<'_> {
         match &self.between {
-            Between::Gram(gram) => Some(Metric::new(gram, block).trained_on(self.trained)),
-            Between::LowRank(_) => None,
+            Between::Gram(gram) => Vectors::Kernel(Metric::new(gram, block).trained_on(self.trained)),
+            Between::LowRank(_) if self.is_of_sample => Vectors::OfSample,
+            Between::LowRank(_) => Vectors::Own,
         }
     }
 

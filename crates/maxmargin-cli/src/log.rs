@@ -8,14 +8,15 @@ use maxmargin::Error;
 use maxmargin::solver::Progress;
 use serde::Serialize;
 
-use crate::failure::{Result, note};
+use crate::failure::Result;
+use crate::streams::note;
 
 /// A log in the making, flushed after every round.
-#[derive(Debug)]
-pub(crate) struct Log {
-    path: PathBuf,
+pub(crate) enum Log {
     /// None after a failed write: a full disk must not stop hours of training.
-    file: Option<File>,
+    File { path: PathBuf, file: Option<File> },
+    /// Told to whoever runs the program inside of theirs.
+    Told(Box<dyn FnMut(&str)>),
 }
 
 #[derive(Serialize)]
@@ -40,16 +41,16 @@ impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|e| Error::io(path, e))?;
-        Ok(Self { path: path.to_owned(), file: Some(file) })
+        Ok(Self::File { path: path.to_owned(), file: Some(file) })
     }
 
     /// Removes what an earlier run left in it; a run that goes on writes behind it instead.
     pub(crate) fn begin(&mut self, goes_on: bool) -> Result<()> {
-        match &mut self.file {
+        match self {
             // Devices and pipes have no length to set.
-            Some(file) if file.metadata().is_ok_and(|m| m.is_file()) => {
+            Self::File { path, file: Some(file) } if file.metadata().is_ok_and(|m| m.is_file()) => {
                 let done = if goes_on { file.seek(SeekFrom::End(0)).map(drop) } else { file.set_len(0) };
-                done.map_err(|e| Error::io(&self.path, e).into())
+                done.map_err(|e| Error::io(&*path, e).into())
             }
             _ => Ok(()),
         }
@@ -57,7 +58,6 @@ impl Log {
 
     /// Adds a round at this C; `heldout`: the loss on held-out examples, where it was measured.
     pub(crate) fn add(&mut self, c: f64, p: &Progress, seconds_heldout: f64, heldout: Option<f64>) {
-        let Some(file) = &mut self.file else { return };
         let line = Line {
             c,
             round: p.round,
@@ -72,10 +72,15 @@ impl Log {
             working_set: p.working_set,
             heldout,
         };
-        let text = serde_json::to_string(&line).expect("plain structs become JSON") + "\n";
-        if let Err(e) = file.write_all(text.as_bytes()) {
-            note(&format!("{}: {e}; the log ends here, training goes on", self.path.display()));
-            self.file = None;
+        let text = serde_json::to_string(&line).expect("plain structs become JSON");
+        match self {
+            Self::Told(tell) => tell(&text),
+            Self::File { path, file } => {
+                if let Some(Err(e)) = file.as_mut().map(|file| file.write_all((text + "\n").as_bytes())) {
+                    note(&format!("{}: {e}; the log ends here, training goes on", path.display()));
+                    *file = None;
+                }
+            }
         }
     }
 }

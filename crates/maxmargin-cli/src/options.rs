@@ -492,6 +492,13 @@ pub(crate) struct SolverOptions {
     pub(crate) warm_start: Option<PathBuf>,
 }
 
+impl SolverOptions {
+    /// Is a solver asked for whose cuts are made of samples?
+    pub(crate) fn is_sampled(&self) -> bool {
+        matches!(self.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant))
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stopping")]
 pub(crate) struct StoppingOptions {

@@ -1,11 +1,10 @@
 //! `maxmargin predict`
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use maxmargin::Error;
-use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::data::svmlight::{LabelRule, Labelled, Stream};
 use maxmargin::kernel::Expansion;
@@ -13,10 +12,11 @@ use maxmargin::model::{Model, Saved, TaskKind};
 use maxmargin::parallel::{Pool, ranges};
 use maxmargin::sparse::SparseMatrix;
 
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::options::{count_from_one, lead, threads, threshold};
+use crate::streams::note;
 use crate::text::{count, counted};
-use crate::{alignments, graphs, multilabel, parsing, paths, tagging, taxonomy};
+use crate::{alignments, graphs, multilabel, parsing, paths, streams, tagging, taxonomy};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -98,11 +98,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let sources = [("the input", Some(args.input.as_path())), ("the model", Some(args.model.as_path()))];
         paths::refuse_overwriting("--output", output, &sources)?;
     }
-    let model = Saved::load(&args.model)?;
-    let input = Input::open(&args.input)?;
+    with(args, &Saved::load(&args.model)?)
+}
+
+/// With a model that is there.
+pub(crate) fn with(args: &Args, model: &Saved) -> Result<()> {
+    let input = streams::open(&args.input)?;
     let pool = Pool::new(args.threads.unwrap_or(0))?;
     check_options(args, model.task())?;
-    let write = |out: &mut dyn Write, name: &Path| match &model {
+    let write = |out: &mut dyn Write, name: &Path| match model {
         Saved::Classifier(model) => write_all(args, model, Stream::new(input, LabelRule::Optional), &pool, out, name),
         Saved::Taxonomy(model) => taxonomy::predict::write_all(args, model, input, &pool, out, name),
         Saved::Tagger(model) => tagging::predict::write_all(args, model, input, &pool, out, name),
@@ -117,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             write(&mut output, path)?;
             output.finish()?;
         }
-        None => write(&mut io::stdout().lock(), Path::new("standard output"))?,
+        None => write(&mut streams::Output, Path::new("standard output"))?,
     }
     Ok(())
 }

@@ -245,7 +245,7 @@ fn check_tags(args: &Args) -> Result<()> {
 /// Refuses options of kernels where there is none, and where they have no effect.
 fn check_kernel(args: &Args) -> Result<()> {
     let (kernel, solver) = (&args.kernel, args.solver.solver);
-    let is_sampled = matches!(solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
+    let is_sampled = args.solver.is_sampled();
     let is_constant = solver == Some(SolverName::SampledConstant);
     let is_linear = kernel.kernel.is_none_or(|kernel| kernel == Specification::Linear);
     let has_rank = kernel.low_rank.is_some();
@@ -435,6 +435,21 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron | SolverName::Mle),
             "--penalty",
             "subgradient, perceptron and mle have no hard margin; take n-slack",
+        ),
+        (
+            is_factorwise && args.tag.order == Some(2),
+            "--order",
+            "gdmm and soft-bcfw are for tags of order 1; take bcfw",
+        ),
+        (
+            is_factorwise && (!args.tag.forbid.is_empty() || args.tag.scheme.is_some()),
+            if args.tag.scheme.is_some() { "--scheme" } else { "--forbid" },
+            "gdmm and soft-bcfw know no forbidden tags; take bcfw",
+        ),
+        (
+            is_factorwise && args.task == Task::Tag && problem.loss == Some(LossName::ZeroOne),
+            "--loss",
+            "gdmm and soft-bcfw need a loss that adds up over tokens: hamming; take bcfw",
         ),
         (solver.rho.is_some() && !is_factorwise, "--rho", factorwise),
         (solver.eta.is_some() && name != SolverName::Gdmm, "--eta", "belongs to --solver gdmm"),

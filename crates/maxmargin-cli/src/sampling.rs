@@ -54,17 +54,13 @@ fn size(args: &Args) -> usize {
 /// Coordinates in the span of a few examples, where these are asked for or come near enough.
 pub(crate) fn coordinates(args: &Args, kernel: &Standard, rows: &SparseMatrix, pool: &Pool) -> Result<Option<LowRank>> {
     let (options, seed) = (&args.solver, args.solver.seed.unwrap_or(0));
-    let is_sampled = match options.solver {
-        Some(SolverName::SampledLinear | SolverName::SampledConstant) => true,
-        // What auto takes for classes.
-        None | Some(SolverName::Auto) => {
-            args.task != Task::Tag && args.problem.penalty.is_none_or(|penalty| penalty == Penalty::Linear)
-        }
-        Some(_) => false,
-    };
+    let is_auto = matches!(options.solver, None | Some(SolverName::Auto));
+    // What auto takes for classes.
+    let takes_samples =
+        is_auto && args.task != Task::Tag && args.problem.penalty.is_none_or(|penalty| penalty == Penalty::Linear);
     let kernel_of = || Arc::new(*kernel);
     Ok(match scheme(args) {
-        _ if !is_sampled || !kernel.is_definite() => None,
+        _ if !(options.is_sampled() || takes_samples) || !kernel.is_definite() => None,
         Some(SamplingName::Pivoted) => Some(LowRank::new(kernel_of(), rows, size(args), Basis::Pivoted, seed, pool)?),
         Some(SamplingName::Growing | SamplingName::Uniform) => None,
         // Fewer are trained on exactly, and with a proof.

@@ -1,6 +1,5 @@
 //! From the options of `train` to a solver.
 
-use maxmargin::kernel::Specification;
 use maxmargin::problem::Problem;
 use maxmargin::solver::auto::{self, Choice};
 use maxmargin::solver::bcfw::Bcfw;
@@ -42,11 +41,19 @@ pub(crate) enum Chosen {
     },
 }
 
-/// The solver that will run, and why where the user has named none.
-pub(crate) fn name<T: Task>(args: &Args, problem: &Problem<'_, T>) -> (SolverName, Option<&'static str>) {
+/// Why coordinates, where `auto` takes them.
+const WHY_COORDINATES: &str =
+    "with a kernel that few examples nearly span, a linear problem in coordinates is solved soonest";
+
+/// The solver that will run, and why where the user has named none. `is_in_coordinates`: of what a sample spans.
+pub(crate) fn name<T: Task>(
+    args: &Args,
+    problem: &Problem<'_, T>,
+    is_in_coordinates: bool,
+) -> (SolverName, Option<&'static str>) {
     match args.solver.solver {
         Some(name) if name != SolverName::Auto => (name, None),
-        _ if is_in_coordinates(args, problem) => (SolverName::SampledLinear, Some(Choice::SampledLinear.why())),
+        _ if is_in_coordinates => (SolverName::SampledLinear, Some(WHY_COORDINATES)),
         _ => {
             let choice = auto::choose(problem);
             (named(choice), Some(choice.why()))
@@ -65,18 +72,15 @@ fn named(choice: Choice) -> SolverName {
     }
 }
 
-/// Do inputs have coordinates of what a sample spans?
-fn is_in_coordinates<T: Task>(args: &Args, problem: &Problem<'_, T>) -> bool {
-    let kernel = &args.kernel;
-    let is_sampled = matches!(args.solver.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant));
-    let has_kernel = is_sampled || kernel.kernel.is_some_and(|kernel| kernel != Specification::Linear);
-    has_kernel && kernel.low_rank.is_none() && problem.metric().is_none()
-}
-
 /// The solver of that name, which is not `auto`, with its options. `examples`: how many the problem's were drawn from.
-pub(crate) fn choose<T: Task>(name: SolverName, args: &Args, problem: &Problem<'_, T>, examples: usize) -> Chosen {
+pub(crate) fn choose<T: Task>(
+    name: SolverName,
+    args: &Args,
+    problem: &Problem<'_, T>,
+    is_in_coordinates: bool,
+    examples: usize,
+) -> Chosen {
     let build = |name| build(name, &args.solver, &args.kernel);
-    let is_in_coordinates = is_in_coordinates(args, problem);
     let solver = if is_in_coordinates { named(auto::choose(problem)) } else { SolverName::SampledLinear };
     let word = match name {
         SolverName::SampledConstant if !sampling::is_uniform(args) => "sampled-constant",

@@ -14,9 +14,10 @@ use maxmargin::tasks::parsing::ParseFeatures;
 use serde::Serialize;
 
 use crate::checkpoint::Saver;
-use crate::failure::{Result, print, print_json};
+use crate::failure::Result;
 use crate::multilabel::pairs_in_words;
 use crate::step::Step;
+use crate::streams::{print, print_json};
 use crate::taxonomy::{architecture_in_words, hierarchy_in_words};
 use crate::text::{bytes, count, counted, duration, fields, labels, number, table};
 use crate::train::Args;

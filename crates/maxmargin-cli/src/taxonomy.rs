@@ -43,7 +43,7 @@ pub(crate) fn architecture_in_words(architecture: &Architecture) -> String {
 }
 
 /// Gathers something of each row of a batch, of its node and the scores of the classes, in parts, in order.
-fn over_rows<R: Default + Send>(
+pub(crate) fn over_rows<R: Default + Send>(
     model: &TaxonomyModel,
     predictor: &NodePredictor<'_>,
     threshold: Option<f64>,

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
+use maxmargin::data::svmlight::{self, LabelRule, Labelled};
 use maxmargin::features::Block;
-use maxmargin::model::Model;
+use maxmargin::model::{GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaxonomyModel};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::Formulation;
 use maxmargin::solver::folds::Folds;
@@ -22,6 +23,7 @@ use maxmargin::{Error, model};
 use crate::checkpoint::Identity;
 use crate::dataset;
 use crate::failure::{Failure, Result};
+use crate::interrupt::Halt;
 use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
@@ -29,11 +31,12 @@ use crate::options::{
     ProblemOptions, SolverOptions, StoppingOptions, TagOptions, TaxonomyOptions, ValidationOptions,
 };
 use crate::progress::Display;
+use crate::step::Step;
 use crate::summary::{Described, Summary};
 use crate::text::count;
-use crate::training::{Examples, Trained, Training};
+use crate::training::{Examples, Trained, Training, Vectors};
 use crate::{
-    alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging, taxonomy,
+    alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, streams, tagging, taxonomy,
 };
 
 #[derive(Debug, clap::Args)]
@@ -94,17 +97,38 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     // Before Ctrl-C is caught: its handler ends the program and would leave the trial files of this check behind.
     check_files(args)?;
     interrupt::watch(args.output.quiet);
-    let session = Session {
-        args,
-        identity,
-        log: args.output.log.as_deref().map(Log::open).transpose()?,
-        pool: Pool::new(args.solver.threads.unwrap_or(0))?,
-        began: Instant::now(),
-        display: reading(args),
-        seconds_kernel: 0.0,
-        drawn_from: None,
-    };
-    match args.task {
+    let log = args.output.log.as_deref().map(Log::open).transpose()?;
+    train(Session::new(args, identity, log, Halt::CtrlC)?).map(drop)
+}
+
+/// Trains inside of another program: on standard input or on `rows`, to the bytes of a model.
+pub(crate) fn in_memory(
+    args: &Args,
+    identity: Identity,
+    rows: Option<Labelled>,
+    log: Log,
+    halt: Halt,
+) -> Result<Vec<u8>> {
+    refusals::check(args)?;
+    let session = Session { rows, in_memory: true, ..Session::new(args, identity, Some(log), halt)? };
+    Ok(train(session)?.unwrap_or_default())
+}
+
+/// Trains a task that is not the program's.
+pub(crate) fn own<'e, T: Task>(
+    args: &Args,
+    identity: Identity,
+    task: &'e T,
+    examples: &Examples<'e, T>,
+    start: Option<Weights>,
+    log: Log,
+    halt: Halt,
+) -> Result<Outcome> {
+    Session::new(args, identity, Some(log), halt)?.train(task, examples, start, &[], &|i| i as u64 + 1)
+}
+
+fn train(session: Session<'_>) -> Result<Finished> {
+    match session.args.task {
         options::Task::Binary | options::Task::Multiclass => classes(session),
         options::Task::Taxonomy => taxonomy::train::run(session),
         options::Task::Tag => tagging::train::run(session),
@@ -115,11 +139,19 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     }
 }
 
+/// The bytes of the model, where it is not saved to a file.
+pub(crate) type Finished = Option<Vec<u8>>;
+
 /// A run of `train`, whatever the task.
 pub(crate) struct Session<'a> {
     pub(crate) args: &'a Args,
     identity: Identity,
     log: Option<Log>,
+    halt: Halt,
+    /// Examples that need not be read, where they are classes or sets.
+    rows: Option<Labelled>,
+    /// Does the model stay in memory?
+    in_memory: bool,
     pub(crate) pool: Pool,
     began: Instant,
     pub(crate) display: Display,
@@ -142,14 +174,46 @@ impl Outcome {
     pub(crate) fn weights(&self) -> &Weights {
         &self.trained.kept.weights
     }
+
+    /// What the weights come from.
+    pub(crate) fn step(&self) -> &Step {
+        &self.trained.kept.step
+    }
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(args: &'a Args, identity: Identity, log: Option<Log>, halt: Halt) -> Result<Self> {
+        Ok(Self {
+            args,
+            identity,
+            log,
+            halt,
+            rows: None,
+            in_memory: false,
+            pool: Pool::new(args.solver.threads.unwrap_or(0))?,
+            began: Instant::now(),
+            display: reading(args),
+            seconds_kernel: 0.0,
+            drawn_from: None,
+        })
+    }
+
+    /// Examples with labels, and what errors call them. `is_ready`: are their labels classes, in their order?
+    pub(crate) fn labelled(&mut self, rule: LabelRule) -> Result<Read> {
+        if let Some(examples) = self.rows.take() {
+            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready: true });
+        }
+        let input = self.input()?;
+        let name = input.name().to_owned();
+        Ok(Read { examples: svmlight::read(input, rule, &self.pool)?, name, is_ready: false })
+    }
+
     /// The training file.
     pub(crate) fn input(&self) -> Result<Input<'_>> {
         let path = &self.args.input;
-        if path.as_os_str() == "-" {
-            return Ok(Input::new("standard input", self.display.counted(std::io::stdin()))?);
+        if self.in_memory || path.as_os_str() == "-" {
+            let (name, reader) = streams::input();
+            return Ok(Input::new(name, self.display.counted(reader))?);
         }
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         Ok(Input::new(path.display().to_string(), self.display.counted(file))?)
@@ -191,6 +255,7 @@ impl Session<'_> {
             settings: settings(args, start),
             pool: &self.pool,
             display: &self.display,
+            halt: &self.halt,
             identity: self.identity.clone(),
         };
         let trained = training.run(task, examples, self.log.take())?;
@@ -203,19 +268,56 @@ impl Session<'_> {
     pub(crate) fn finish(
         self,
         outcome: &Outcome,
-        model: &Described<'_>,
-        save: impl FnOnce(&Path) -> maxmargin::Result<()>,
-    ) -> Result<()> {
+        described: &Described<'_>,
+        model: &impl ModelFile,
+    ) -> Result<Finished> {
         let (args, trained) = (self.args, &outcome.trained);
         drop(self.display);
-        save(&args.output.model).map_err(|error| unsaved(error, args))?;
+        let bytes = if self.in_memory {
+            Some(model.to_bytes()?)
+        } else {
+            model.save(&args.output.model).map_err(|error| unsaved(error, args))?;
+            None
+        };
         if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
             saver.remove();
         }
         let seconds = (outcome.seconds_reading, self.seconds_kernel);
-        Summary::new(model, trained, seconds).print(model, trained, args)
+        Summary::new(described, trained, seconds).print(described, trained, args)?;
+        Ok(bytes)
     }
 }
+
+/// Examples that were read.
+pub(crate) struct Read {
+    pub(crate) examples: Labelled,
+    /// What errors call them.
+    pub(crate) name: String,
+    /// Are their labels classes, in the order that these are to have?
+    pub(crate) is_ready: bool,
+}
+
+/// A model of any task, to be written.
+pub(crate) trait ModelFile {
+    fn save(&self, path: &Path) -> maxmargin::Result<()>;
+    fn to_bytes(&self) -> maxmargin::Result<Vec<u8>>;
+}
+
+macro_rules! model_files {
+    ($($model:ty),*) => {$(
+        impl ModelFile for $model {
+            fn save(&self, path: &Path) -> maxmargin::Result<()> {
+                <$model>::save(self, path)
+            }
+
+            fn to_bytes(&self) -> maxmargin::Result<Vec<u8>> {
+                <$model>::to_bytes(self)
+            }
+        }
+    )*};
+}
+
+model_files!(Model, TaxonomyModel, Tagger, Parser, Labeller, GraphLabeller, PairAligner);
 
 fn reading(args: &Args) -> Display {
     let size = File::open(&args.input).and_then(|f| f.metadata()).ok().filter(std::fs::Metadata::is_file);
@@ -223,10 +325,10 @@ fn reading(args: &Args) -> Display {
 }
 
 /// The tasks binary and multiclass.
-fn classes(mut session: Session<'_>) -> Result<()> {
+fn classes(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Model::load).transpose()?;
-    let mut data = dataset::read(args, start.as_ref(), session.input()?, &session.pool)?;
+    let mut data = dataset::of(args, start.as_ref(), session.labelled(LabelRule::Required)?)?;
     if let Some(size) = sampling::drawn(args, data.examples.len()) {
         session.drawn_from = Some(data.examples.len());
         data.draw(size, args.solver.seed.unwrap_or(0));
@@ -270,7 +372,7 @@ fn classes(mut session: Session<'_>) -> Result<()> {
                 outputs: &data.classes.outputs,
                 weights: data.weights.as_deref(),
                 folds: folds.as_ref(),
-                metric: kernel.as_ref().and_then(|kernel| kernel.metric(task.blocks()[0])),
+                vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
                 heldout: heldout_rows.as_deref().zip(heldout.as_ref()).map(|(rows, h)| (rows, h.truths.as_slice())),
             };
             session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
@@ -300,7 +402,7 @@ fn classes(mut session: Session<'_>) -> Result<()> {
     });
     let approximated = kernel.as_ref().map(|kernel| kernel.approximated(&drawn));
     let described = Described { approximated, ..Described::classifier(&model) };
-    session.finish(&outcome, &described, |path| model.save(path))
+    session.finish(&outcome, &described, &model)
 }
 
 /// Fails now rather than after hours: can the model be written, and does nothing overwrite anything?

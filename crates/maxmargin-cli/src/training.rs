@@ -18,6 +18,7 @@ use maxmargin::weights::Weights;
 
 use crate::checkpoint::{Identity, Saved, Saver};
 use crate::failure::{Failure, Result};
+use crate::interrupt::Halt;
 use crate::log::Log;
 use crate::options::{Ladder, SolverName};
 use crate::progress::Display;
@@ -30,6 +31,17 @@ use crate::{interrupt, refusals};
 /// Inputs and truths of held-out examples.
 type Unseen<'e, T> = (&'e [<T as Task>::Input<'e>], &'e [Option<<T as Task>::Output>]);
 
+/// What the vectors of the examples are.
+#[derive(Clone, Copy)]
+pub(crate) enum Vectors<'e> {
+    /// Their own, or coordinates of a rank that the user asked for.
+    Own,
+    /// Places among the vectors that a kernel compares.
+    Kernel(Metric<'e>),
+    /// Coordinates in the span of a sample, with a kernel.
+    OfSample,
+}
+
 /// The examples, as the task takes them.
 pub(crate) struct Examples<'e, T: Task> {
     pub(crate) inputs: &'e [T::Input<'e>],
@@ -37,8 +49,7 @@ pub(crate) struct Examples<'e, T: Task> {
     pub(crate) weights: Option<&'e [f64]>,
     /// The parts of a cross-validation.
     pub(crate) folds: Option<&'e Folds>,
-    /// The kernel, where there is one.
-    pub(crate) metric: Option<Metric<'e>>,
+    pub(crate) vectors: Vectors<'e>,
     /// Those that are not trained on; None for a truth that the training data lack.
     pub(crate) heldout: Option<Unseen<'e, T>>,
 }
@@ -54,6 +65,7 @@ pub(crate) struct Training<'t> {
     pub(crate) settings: Settings,
     pub(crate) pool: &'t Pool,
     pub(crate) display: &'t Display,
+    pub(crate) halt: &'t Halt,
     pub(crate) identity: Identity,
 }
 
@@ -88,19 +100,20 @@ impl Training<'_> {
         let (args, folds) = (self.args, examples.folds);
         let problem = Problem::new(task, examples.inputs, examples.outputs, examples.weights, self.formulation)
             .map_err(|error| self.with_line(error))?;
-        let problem = match examples.metric {
-            Some(metric) => problem.with_kernel(metric),
-            None => problem,
+        let (problem, is_in_coordinates) = match examples.vectors {
+            Vectors::Own => (problem, false),
+            Vectors::Kernel(metric) => (problem.with_kernel(metric), false),
+            Vectors::OfSample => (problem, true),
         };
-        let (name, why) = solvers::name(args, &problem);
+        let (name, why) = solvers::name(args, &problem, is_in_coordinates);
         refusals::check_solver(args, name, why.is_some())?;
-        let solver = solvers::choose(name, args, &problem, self.examples);
+        let solver = solvers::choose(name, args, &problem, is_in_coordinates, self.examples);
         let mut ladder = self.ladder(&problem)?;
 
         let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
-        let mut watch = Watch::new(self.display, log, measure, self.saver());
+        let mut watch = Watch::new(self.display, self.halt, log, measure, self.saver());
         let settings = self.resumed(&mut watch, ladder.len(), |w| problem.fits(w))?;
 
         interrupt::training_begins();
@@ -189,7 +202,7 @@ impl Training<'_> {
     ) -> Result<Vec<Validation>> {
         let mut watch = |progress: &Progress| {
             self.display.round(progress);
-            if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.halt.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let begins = |_: &mut _, k: usize| self.display.training(&format!("fold {} of {}, ", k + 1, folds.len()));
         cross_validate(solver, problem, ladder, folds, &self.settings, &mut watch, begins)?

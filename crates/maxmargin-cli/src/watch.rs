@@ -9,7 +9,7 @@ use maxmargin::solver::{Observer, Progress, Snapshot, Status};
 use maxmargin::weights::Weights;
 
 use crate::checkpoint::Saver;
-use crate::interrupt;
+use crate::interrupt::Halt;
 use crate::log::Log;
 use crate::progress::Display;
 use crate::step::{Kept, Step};
@@ -20,6 +20,7 @@ pub(crate) type Measure<'w> = &'w dyn Fn(&Weights) -> maxmargin::Result<f64>;
 
 pub(crate) struct Watch<'w> {
     pub(crate) display: &'w Display,
+    halt: &'w Halt,
     pub(crate) log: Option<Log>,
     pub(crate) measure: Option<Measure<'w>>,
     pub(crate) saver: Option<Saver>,
@@ -38,12 +39,13 @@ pub(crate) struct Watch<'w> {
 impl<'w> Watch<'w> {
     pub(crate) fn new(
         display: &'w Display,
+        halt: &'w Halt,
         log: Option<Log>,
         measure: Option<Measure<'w>>,
         saver: Option<Saver>,
     ) -> Self {
         let (looks, steps) = (Looks::default(), Vec::new());
-        Self { display, log, measure, saver, looks, seconds_heldout: 0.0, steps, kept: None, c: 0.0, error: None }
+        Self { display, halt, log, measure, saver, looks, seconds_heldout: 0.0, steps, kept: None, c: 0.0, error: None }
     }
 
     /// Training begins at the next C of the ladder.
@@ -79,7 +81,7 @@ impl<'w> Watch<'w> {
 impl Observer for Watch<'_> {
     fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
         self.display.round(progress);
-        if interrupt::is_requested() || self.error.is_some() {
+        if self.halt.is_requested() || self.error.is_some() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -6,8 +6,9 @@ use maxmargin::tasks::alignment::{AlignLoss, Alignment, Gaps, NONE};
 use serde::Serialize;
 
 use super::loss_name;
-use crate::failure::{Result, print, print_json};
+use crate::failure::Result;
 use crate::inspect::{Training, about};
+use crate::streams::{print, print_json};
 use crate::summary::Described;
 use crate::text::table;
 

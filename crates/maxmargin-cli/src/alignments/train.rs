@@ -9,14 +9,15 @@ use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, 
 use maxmargin::weights::Weights;
 
 use super::{check_letters, check_memory, tell_strangers};
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::options::{GapsName, LossName, ReachName};
+use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{count, counted};
-use crate::train::{Args, Session};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Session};
+use crate::training::{Examples, Vectors};
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let name = args.input.display().to_string();
     let start = args.solver.warm_start.as_deref().map(PairAligner::load).transpose()?;
@@ -58,7 +59,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &outputs,
             weights: None,
             folds: folds.as_ref(),
-            metric: None,
+            vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(truths),
         };
         session.train(&task, &examples, start, &checksums, &|i| lines[i])?
@@ -75,7 +76,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
     };
-    session.finish(&outcome, &Described::pair_aligner(&model), |path| model.save(path))
+    session.finish(&outcome, &Described::pair_aligner(&model), &model)
 }
 
 fn settings(args: &Args, alphabets: &Alphabets) -> AlignSettings {

@@ -13,8 +13,9 @@ use maxmargin::task::Task;
 use maxmargin::tasks::factor_graph::GraphScratch;
 
 use super::check_memory;
-use crate::failure::{Result, note};
+use crate::failure::Result;
 use crate::predict::Args;
+use crate::streams::note;
 use crate::text::{count, counted};
 
 /// Graphs that are held at a time.

@@ -13,10 +13,10 @@ use crate::failure::{Failure, Result};
 use crate::memory;
 use crate::summary::{Described, shape_of_graphs};
 use crate::text;
-use crate::train::{Args, Session};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Session};
+use crate::training::{Examples, Vectors};
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(GraphLabeller::load).transpose()?;
     let (data, shape) = read(session.input()?, &session.pool)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &data.labels,
             weights: None,
             folds: folds.as_ref(),
-            metric: None,
+            vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(truths.as_deref()),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.line(i))?
@@ -56,7 +56,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
     };
-    session.finish(&outcome, &Described::graph_labeller(&model), |path| model.save(path))
+    session.finish(&outcome, &Described::graph_labeller(&model), &model)
 }
 
 fn references(data: &Graphs) -> Vec<&Graph> {

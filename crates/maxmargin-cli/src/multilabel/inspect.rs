@@ -6,8 +6,9 @@ use maxmargin::tasks::multilabel::SetLoss;
 use serde::Serialize;
 
 use super::loss_name;
-use crate::failure::{Result, print, print_json};
+use crate::failure::Result;
 use crate::inspect::{Feature, Training, Weight, about, heaviest_rows};
+use crate::streams::{print, print_json};
 use crate::summary::Described;
 use crate::text::{number, table};
 

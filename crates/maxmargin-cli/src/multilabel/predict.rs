@@ -35,11 +35,11 @@ pub(crate) fn write_all(
             let (mut text, mut buffers, mut set) = (String::new(), SetBuffers::default(), Vec::new());
             for i in range {
                 predictor.predict(batch.matrix.row(i), threshold, &mut buffers, &mut set);
-                for (at, (&label, gain)) in set.iter().zip(&buffers.gains).enumerate() {
+                for (at, &label) in set.iter().enumerate() {
                     text.push_str(if at > 0 { "," } else { "" });
                     text.push_str(&model.labels[label as usize]);
                     if args.scores {
-                        write!(text, ":{gain}").expect("strings take all text");
+                        write!(text, ":{}", buffers.gains[label as usize]).expect("strings take all text");
                     }
                 }
                 text.push('\n');

@@ -12,21 +12,20 @@ use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
 use maxmargin::weights::Weights;
 
 use super::with_unseen;
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::heldout::known_features;
 use crate::memory;
 use crate::options::{LossName, PairsName, Penalty};
+use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
-use crate::train::{Args, Session};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Read, Session};
+use crate::training::{Examples, Vectors};
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Labeller::load).transpose()?;
-    let input = session.input()?;
-    let name = input.name().to_owned();
-    let mut examples = svmlight::read(input, LabelRule::Optional, &session.pool)?;
+    let Read { mut examples, name, .. } = session.labelled(LabelRule::Optional)?;
     let LabelSets { labels, sets } = label_sets::learn(&examples, &name)?;
     if examples.costs.is_some() && args.problem.penalty == Some(Penalty::Hard) {
         note("cost: has no effect with the hard margin, which has no slack to weigh");
@@ -59,7 +58,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &sets,
             weights: examples.costs.as_deref(),
             folds: folds.as_ref(),
-            metric: None,
+            vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
         };
         session.train(&task, &examples_of, start, &checksums, &|i| examples.line(i))?
@@ -75,7 +74,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
     };
-    session.finish(&outcome, &Described::labeller(&model), |path| model.save(path))
+    session.finish(&outcome, &Described::labeller(&model), &model)
 }
 
 /// The pairs that have a weight.

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::check_memory;
 use crate::compare::{Judged, Shown};
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
+use crate::streams::note;
 use crate::text::{count, counted, fields, number, percent, table};
 
 /// The JSON object.

@@ -7,8 +7,9 @@ use maxmargin::task::Task;
 use maxmargin::tasks::parsing::{ParseLoss, ParseSettings, Parsing, SpanFeature};
 use serde::Serialize;
 
-use crate::failure::{Result, print, print_json};
+use crate::failure::Result;
 use crate::inspect::{Training, about};
+use crate::streams::{print, print_json};
 use crate::summary::Described;
 use crate::text::{counted, table};
 

@@ -11,8 +11,9 @@ use maxmargin::parallel::{Pool, ranges};
 use maxmargin::tasks::parsing::{Decoded, ParseScratch, ParseSettings, Parsing, UNKNOWN};
 
 use super::check_memory;
-use crate::failure::{Result, note};
+use crate::failure::Result;
 use crate::predict::Args;
+use crate::streams::note;
 use crate::text::{count, counted};
 
 /// Sentences that are held at a time.

@@ -7,7 +7,8 @@ use maxmargin::data::trees::{self, Reading, Strip, Tree, Treebank};
 use maxmargin::parallel::{Pool, ranges};
 use maxmargin::tasks::parsing::{Derivation, Parse, Parsing, UNKNOWN};
 
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
+use crate::streams::note;
 use crate::text::{count, counted};
 use crate::train::Args;
 

@@ -7,13 +7,14 @@ use maxmargin::weights::Weights;
 
 use super::check_memory;
 use super::sentences::{Known, Unseen, leave_out_long};
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::options::{BinariseName, FeaturesName, LossName, TerminalsName};
+use crate::streams::note;
 use crate::summary::Described;
-use crate::train::{Args, Session};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Session};
+use crate::training::{Examples, Vectors};
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Parser::load).transpose()?;
     let strip = Strip { empty: !args.parse.keep_empty, functions: !args.parse.keep_functions };
@@ -40,7 +41,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &known.outputs,
             weights: None,
             folds: folds.as_ref(),
-            metric: None,
+            vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
         };
         session.train(&task, &examples, start, &checksums, &|i| known.lines[i])?
@@ -56,7 +57,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
         summary: outcome.summary.clone(),
         weights: outcome.weights().clone(),
     };
-    session.finish(&outcome, &Described::parser(&model), |path| model.save(path))
+    session.finish(&outcome, &Described::parser(&model), &model)
 }
 
 /// How trees become rules.

@@ -1,15 +1,14 @@
 //! `maxmargin features`
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::data::tagging::write_features;
 
 use super::columns;
 use crate::failure::Result;
-use crate::paths;
+use crate::{paths, streams};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,13 +32,13 @@ Examples:
 pub(crate) fn run(args: &Args) -> Result<()> {
     let features = columns(args.template.as_deref())?;
     let Some(path) = &args.output else {
-        let mut out = BufWriter::new(io::stdout().lock());
-        write_features(Input::open(&args.input)?, &features, &mut out, "standard output")?;
+        let mut out = BufWriter::new(streams::Output);
+        write_features(streams::open(&args.input)?, &features, &mut out, "standard output")?;
         return out.flush().map_err(|e| maxmargin::Error::io("standard output", e).into());
     };
     let sources = [("the input", Some(args.input.as_path())), ("the template", args.template.as_deref())];
     paths::refuse_overwriting("--output", path, &sources)?;
     let mut output = Output::create(path)?;
-    write_features(Input::open(&args.input)?, &features, &mut output, &path.display().to_string())?;
+    write_features(streams::open(&args.input)?, &features, &mut output, &path.display().to_string())?;
     Ok(output.finish()?)
 }

@@ -6,8 +6,9 @@ use maxmargin::problem::Formulation;
 use maxmargin::tasks::tagging::TagLoss;
 use serde::Serialize;
 
-use crate::failure::{Result, print, print_json};
+use crate::failure::Result;
 use crate::inspect::{Kernel, Training, about};
+use crate::streams::{print, print_json};
 use crate::summary::Described;
 use crate::text::{counted, table};
 

@@ -13,8 +13,9 @@ use maxmargin::parallel::{Pool, ranges};
 use maxmargin::tasks::tagging::TagScratch;
 
 use super::sentences;
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::predict::Args;
+use crate::streams::note;
 use crate::text::counted;
 
 /// What is written of a sentence.

@@ -13,16 +13,17 @@ use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
 use maxmargin::weights::Weights;
 
 use super::{format, sentences, tags};
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
 use crate::options::{InnerName, LossName, SchemeName, SolverName};
+use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
-use crate::train::{Args, Session, formulation};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Session, formulation};
+use crate::training::{Examples, Vectors};
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
     let format = format(args.tag.format, args.tag.template.as_deref())?;
@@ -59,7 +60,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &outputs,
             weights: None,
             folds: folds.as_ref(),
-            metric: kernel.as_ref().and_then(|kernel| kernel.metric(task.emission())),
+            vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.emission())),
             heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
@@ -85,7 +86,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     };
     let approximated = kernel.as_ref().map(|kernel| kernel.approximated(""));
     let described = Described { approximated, ..Described::tagger(&model) };
-    session.finish(&outcome, &described, |path| model.save(path))
+    session.finish(&outcome, &described, &model)
 }
 
 /// The task that the options and the data make, over so many features of tokens.

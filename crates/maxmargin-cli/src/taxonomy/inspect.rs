@@ -6,8 +6,9 @@ use maxmargin::tasks::taxonomy::{Architecture, Hierarchy};
 use serde::Serialize;
 
 use super::loss_name;
-use crate::failure::{Failure, Result, print, print_json};
+use crate::failure::{Failure, Result};
 use crate::inspect::{Feature, Kernel, Training, Weight, about, heaviest_rows};
+use crate::streams::{print, print_json};
 use crate::summary::Described;
 use crate::text::{number, table};
 

@@ -17,15 +17,16 @@ use maxmargin::tasks::taxonomy::{Architecture, Hierarchy, NodeLoss, Taxonomy};
 use maxmargin::weights::Weights;
 
 use crate::dataset::class_weights;
-use crate::failure::{Failure, Result, note};
+use crate::failure::{Failure, Result};
 use crate::heldout::known_features;
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
 use crate::options::{ArchitectureName, LossName, Penalty};
+use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
-use crate::train::{Args, Session};
-use crate::training::Examples;
+use crate::train::{Args, Finished, Read, Session};
+use crate::training::{Examples, Vectors};
 
 /// The data as the solvers take them.
 struct Data {
@@ -42,10 +43,10 @@ struct Data {
     features: u32,
 }
 
-pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
+pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(TaxonomyModel::load).transpose()?;
-    let mut data = Data::read(&session, start.as_ref())?;
+    let mut data = Data::read(&mut session, start.as_ref())?;
     let slots = data.slots();
     data.check_memory(args, slots)?;
     let start = start.map(|model| data.fitted(&model, args)).transpose()?;
@@ -93,7 +94,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
             outputs: &data.nodes,
             weights: weights.as_deref(),
             folds: folds.as_ref(),
-            metric: kernel.as_ref().and_then(|kernel| kernel.metric(task.blocks()[0])),
+            vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
@@ -115,17 +116,15 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<()> {
     };
     let approximated = kernel.as_ref().map(|kernel| kernel.approximated(""));
     let described = Described { approximated, ..Described::taxonomy(&model) };
-    session.finish(&outcome, &described, |path| model.save(path))
+    session.finish(&outcome, &described, &model)
 }
 
 impl Data {
-    fn read(session: &Session<'_>, start: Option<&TaxonomyModel>) -> Result<Self> {
+    fn read(session: &mut Session<'_>, start: Option<&TaxonomyModel>) -> Result<Self> {
         let (args, options) = (session.args, &session.args.taxonomy);
         let path = options.taxonomy.as_deref().expect("refused without");
         let hierarchy = Arc::new(taxonomy::read(Input::open(path)?)?);
-        let input = session.input()?;
-        let name = input.name().to_owned();
-        let mut examples = svmlight::read(input, LabelRule::Required, &session.pool)?;
+        let Read { mut examples, name, .. } = session.labelled(LabelRule::Required)?;
         let nodes = taxonomy::nodes(&examples, &hierarchy, &name)?;
         let mut classes = nodes.clone();
         classes.sort_unstable();
