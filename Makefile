@@ -1,29 +1,52 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-long fuzz doc install clean
+.PHONY: help demo test test-python wheel lint bench bench-long fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
 FUZZ_SECONDS ?= 60
 
+# The environment in which the Python package is tested, and what it works together with.
+VENV ?= target/python
+PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars
+
 help: ## list the targets
 	@echo "make targets:"
-	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-11s %s\n' "$$name" "$$what"; done
 
 demo: ## build, then train, predict and evaluate on the bundled digits, sentences and trees
 	@echo "building the program (the first time takes some minutes)"
 	cargo build --release --package maxmargin-cli
 	@demo/run
 
-test: ## everything: lint, all tests with the README's commands, the examples
+test: ## everything: lint, all tests with the README's commands, the examples, the Python package
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; \
 	then $(MAKE) --no-print-directory lint; \
 	else echo "rustfmt or clippy is missing (rustup component add rustfmt clippy): going on without 'make lint'"; fi
-	cargo test --workspace
+	cargo test
 	cargo run --quiet --package maxmargin --example train_multiclass
 	cargo run --quiet --package maxmargin --example own_task
+	@$(MAKE) --no-print-directory test-python
 	@echo "all tests passed"
+
+# A wheel of the profile that the tests above have compiled, in an environment of its own.
+test-python: $(VENV)/ready ## the Python package: builds a wheel, installs it beside its friends, runs its tests and examples
+	rm -rf $(VENV)/wheels
+	$(VENV)/bin/maturin build --quiet --profile dev --out $(VENV)/wheels
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(VENV)/wheels/*.whl
+	$(VENV)/bin/python -m pytest --quiet python/tests
+	$(VENV)/bin/python -m pytest --quiet --doctest-modules --pyargs maxmargin
+	@for example in python/examples/*.py; do echo "$$example"; $(VENV)/bin/python $$example >/dev/null || exit 1; done
+
+$(VENV)/ready: pyproject.toml Makefile
+	rm -rf $(VENV)
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" $(PYTHON_FRIENDS)
+	@touch $@
+
+wheel: $(VENV)/ready ## build the Python package for users: target/wheels/*.whl
+	$(VENV)/bin/maturin build --release --out target/wheels
 
 lint: ## format and clippy, warnings are errors
 	cargo fmt --check

@@ -1,0 +1,141 @@
+//! Arrays as sparse rows.
+
+use maxmargin::sparse::SparseMatrix;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Sparse rows of numbers, as the library has them.
+#[pyclass(frozen)]
+pub(crate) struct Rows {
+    pub(crate) matrix: SparseMatrix,
+    /// CRC-32 of the entries.
+    pub(crate) checksum: u32,
+}
+
+#[derive(FromPyObject)]
+enum Dense<'py> {
+    Single(PyReadonlyArray2<'py, f32>),
+    Double(PyReadonlyArray2<'py, f64>),
+}
+
+#[derive(FromPyObject)]
+enum Values<'py> {
+    Single(PyReadonlyArray1<'py, f32>),
+    Double(PyReadonlyArray1<'py, f64>),
+}
+
+#[derive(FromPyObject)]
+enum Numbers<'py> {
+    Short(PyReadonlyArray1<'py, i32>),
+    Long(PyReadonlyArray1<'py, i64>),
+}
+
+impl Numbers<'_> {
+    fn to_vec(&self) -> PyResult<Vec<i64>> {
+        Ok(match self {
+            Self::Short(numbers) => numbers.as_slice()?.iter().map(|&n| i64::from(n)).collect(),
+            Self::Long(numbers) => numbers.as_slice()?.to_vec(),
+        })
+    }
+}
+
+/// A row in the making.
+struct Growing {
+    matrix: SparseMatrix,
+    digest: crc32fast::Hasher,
+}
+
+impl Growing {
+    fn new(rows: usize, nonzeros: usize) -> Self {
+        let mut matrix = SparseMatrix::new();
+        matrix.reserve(rows, nonzeros);
+        Self { matrix, digest: crc32fast::Hasher::new() }
+    }
+
+    fn push(&mut self, column: usize, value: f64) -> PyResult<()> {
+        let (sample, single) = (self.matrix.rows(), value as f32);
+        if !single.is_finite() {
+            let what = if value.is_nan() {
+                "is NaN".to_owned()
+            } else if value.is_infinite() {
+                "is infinity".to_owned()
+            } else {
+                format!("is {value}, too large for 32 bits; scale the features")
+            };
+            return Err(PyValueError::new_err(format!("sample {sample}: feature {column} {what}")));
+        }
+        if single != 0.0 {
+            self.matrix.push(column as u32, single);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, columns: usize) -> PyResult<Rows> {
+        let columns = u32::try_from(columns).map_err(|_| PyValueError::new_err("more than 4294967295 features"))?;
+        self.matrix.set_columns(columns);
+        for i in 0..self.matrix.rows() {
+            let row = self.matrix.row(i);
+            self.digest.update(&(row.len() as u64).to_le_bytes());
+            for (j, x) in row.iter() {
+                self.digest.update(&j.to_le_bytes());
+                self.digest.update(&x.to_le_bytes());
+            }
+        }
+        Ok(Rows { matrix: self.matrix, checksum: self.digest.finalize() })
+    }
+}
+
+#[pymethods]
+impl Rows {
+    #[staticmethod]
+    fn dense(array: Dense<'_>) -> PyResult<Self> {
+        fn of<T: Copy + Into<f64>>(values: &[T], (rows, columns): (usize, usize)) -> PyResult<Rows> {
+            let mut growing = Growing::new(rows, values.len());
+            for i in 0..rows {
+                for (j, &value) in values[i * columns..(i + 1) * columns].iter().enumerate() {
+                    growing.push(j, value.into())?;
+                }
+                growing.matrix.end_row();
+            }
+            growing.matrix.shrink();
+            growing.finish(columns)
+        }
+        match &array {
+            Dense::Single(array) => of(array.as_slice()?, array.as_array().dim()),
+            Dense::Double(array) => of(array.as_slice()?, array.as_array().dim()),
+        }
+    }
+
+    #[staticmethod]
+    fn csr(indptr: Numbers<'_>, indices: Numbers<'_>, data: Values<'_>, columns: usize) -> PyResult<Self> {
+        let (starts, indices) = (indptr.to_vec()?, indices.to_vec()?);
+        let data: Vec<f64> = match &data {
+            Values::Single(data) => data.as_slice()?.iter().map(|&x| f64::from(x)).collect(),
+            Values::Double(data) => data.as_slice()?.to_vec(),
+        };
+        let broken = |what: &str| PyValueError::new_err(format!("not a valid CSR matrix: {what}"));
+        let is_monotone = starts.first() == Some(&0) && starts.windows(2).all(|two| two[0] <= two[1]);
+        if !is_monotone || starts.last() != Some(&(data.len() as i64)) || indices.len() != data.len() {
+            return Err(broken("indptr does not ascend from 0 to the number of entries"));
+        }
+        let mut growing = Growing::new(starts.len() - 1, data.len());
+        for row in starts.windows(2) {
+            let mut last = -1;
+            for at in row[0] as usize..row[1] as usize {
+                if indices[at] <= last || indices[at] >= columns as i64 {
+                    return Err(broken("the columns of a row do not ascend, or lie beyond the last one"));
+                }
+                last = indices[at];
+                growing.push(last as usize, data[at])?;
+            }
+            growing.matrix.end_row();
+        }
+        growing.finish(columns)
+    }
+
+    #[getter]
+    fn shape(&self) -> (usize, u32) {
+        (self.matrix.rows(), self.matrix.columns())
+    }
+}

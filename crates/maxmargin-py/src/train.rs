@@ -1,0 +1,82 @@
+//! `maxmargin train`, on text or on rows.
+
+use maxmargin::data::svmlight::{Labelled, Labels};
+use maxmargin_cli::embed::{self, Data, Failure, Trained};
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::failure::{raised, raised_of_rows};
+use crate::hooks::Stop;
+use crate::rows::Rows;
+
+/// Model file, summary, notes.
+type Answer<'py> = (Bound<'py, PyBytes>, String, Vec<String>);
+
+#[pyfunction]
+pub(crate) fn train_text<'py>(
+    py: Python<'py>,
+    task: &str,
+    options: Vec<String>,
+    text: &[u8],
+    on_round: Option<Py<PyAny>>,
+) -> PyResult<Answer<'py>> {
+    answer(py, task, &options, Data::Text(text.to_vec()), on_round, raised)
+}
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "as the interface has them")]
+pub(crate) fn train_rows<'py>(
+    py: Python<'py>,
+    task: &str,
+    options: Vec<String>,
+    rows: &Bound<'py, Rows>,
+    names: Vec<String>,
+    ids: PyReadonlyArray1<'py, u32>,
+    costs: Option<PyReadonlyArray1<'py, f64>>,
+    on_round: Option<Py<PyAny>>,
+) -> PyResult<Answer<'py>> {
+    let (rows, ids) = (rows.get(), ids.as_slice()?.to_vec());
+    let costs = costs.map(|costs| Ok::<_, PyErr>(costs.as_slice()?.to_vec())).transpose()?;
+    let n = rows.matrix.rows();
+    if ids.len() != n || costs.as_ref().is_some_and(|costs| costs.len() != n) {
+        return Err(PyValueError::new_err(format!("{n} rows need as many labels and weights")));
+    }
+    if let Some(i) = ids.iter().position(|&id| id != Labels::NONE && id as usize >= names.len()) {
+        return Err(PyValueError::new_err(format!("sample {i}: there is no label {}", ids[i])));
+    }
+    let is_fine = |cost: &f64| *cost > 0.0 && cost.is_finite();
+    if let Some(i) = costs.as_ref().and_then(|costs| costs.iter().position(|cost| !is_fine(cost))) {
+        return Err(PyValueError::new_err(format!("sample {i}: its weight must be positive and finite")));
+    }
+    let mut digest = crc32fast::Hasher::new_with_initial(rows.checksum);
+    for name in &names {
+        digest.update(name.as_bytes());
+    }
+    for id in &ids {
+        digest.update(&id.to_le_bytes());
+    }
+    for cost in costs.iter().flatten() {
+        digest.update(&cost.to_le_bytes());
+    }
+    let examples = Labelled::new(Labels { names, ids }, rows.matrix.clone(), costs, digest.finalize());
+    answer(py, task, &options, Data::Rows(examples), on_round, raised_of_rows)
+}
+
+fn answer<'py>(
+    py: Python<'py>,
+    task: &str,
+    options: &[String],
+    data: Data,
+    on_round: Option<Py<PyAny>>,
+    raised: fn(Failure) -> PyErr,
+) -> PyResult<Answer<'py>> {
+    let stop = Stop::default();
+    let trained = py.detach(|| embed::train(task, options, data, stop.hooks(on_round)));
+    if let Some(error) = stop.take() {
+        return Err(error);
+    }
+    let Trained { model, summary, notes } = trained.map_err(raised)?;
+    Ok((PyBytes::new(py, &model), summary, notes))
+}
