@@ -31,7 +31,7 @@ pub enum Data {
 
 /// What happens beside training.
 pub struct Hooks {
-    /// Is told every round: the JSON object of `--log`.
+    /// Is told every round, beyond ten thousand every second, fourth ... one: the JSON object of `--log`.
     pub on_round: Box<dyn FnMut(&str)>,
     /// Is asked every round whether to stop.
     pub is_over: Box<dyn Fn() -> bool>,

@@ -61,7 +61,7 @@ impl Growing {
             } else if value.is_infinite() {
                 "is infinity".to_owned()
             } else {
-                format!("is {value}, too large for 32 bits; scale the features")
+                format!("is {value:e}, too large for 32 bits; scale the features")
             };
             return Err(PyValueError::new_err(format!("sample {sample}: feature {column} {what}")));
         }

@@ -1,0 +1,108 @@
+"""Alignments and factor graphs, whose samples are dicts."""
+
+import numpy as np
+import pytest
+
+from maxmargin import FactorGraphModel, SequenceAligner, datasets, metrics
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return datasets.make_alignments(30, length=20, decoys=3, operations=12, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return datasets.make_graphs(20, height=4, width=4, labels=3, features=4, noise=1.0, random_state=1)
+
+
+def test_alignments(pairs):
+    X, y = pairs
+    model = SequenceAligner(gaps="linear").fit(X[:20], y[:20])
+    found = model.predict(X)
+    assert len(found) == 30
+    assert all(answer["ax"].replace("-", "") in sample["x"] for answer, sample in zip(found, X, strict=True))
+    assert model.score(X[:20], y[:20]) == np.mean([answer["rank"] == 1 for answer in found[:20]])
+    told = model.evaluate(X, y)
+    assert told["q_score"] == pytest.approx(metrics.q_score(y, found))
+    assert told["q4_score"] == pytest.approx(metrics.q_score(y, found, window=4))
+
+
+def test_outputs_may_stand_in_the_dicts(pairs, graphs):
+    X, y = pairs
+    inside = [{**sample, "ax": ax, "az": az} for sample, (ax, az) in zip(X, y, strict=True)]
+    assert SequenceAligner().fit(inside).model_ == SequenceAligner().fit(X, y).model_
+    X, y = graphs
+    inside = [{**graph, "labels": labels} for graph, labels in zip(X, y, strict=True)]
+    assert FactorGraphModel().fit(inside).model_ == FactorGraphModel().fit(X, y).model_
+
+
+def test_a_loss_of_alignments(pairs):
+    X, y = pairs
+    model = SequenceAligner(loss="q", alignment="global", loss_scale=10.0, C=0.1).fit(X, y, heldout=(X, y))
+    assert 0 < model.score(X, y) <= 1
+    assert model.score(X, y) == pytest.approx(metrics.q_score(y, model.predict(X)), abs=1e-6)
+
+
+def test_graphs(graphs):
+    X, y = graphs
+    model = FactorGraphModel(C=0.1).fit(X[:12], y[:12], heldout=(X[12:], y[12:]))
+    found = model.predict(X[12:])
+    assert model.report_["heldout_loss"] == pytest.approx(metrics.hamming(y[12:], found))
+    assert model.score(X[12:], y[12:]) == pytest.approx(np.mean(np.concatenate(found) == np.concatenate(y[12:])))
+    for score, bound in model.predict_scores(X):
+        assert score <= bound + 1e-9
+
+
+def test_arrays_in_graphs(graphs):
+    X, y = graphs
+    arrays = [{**graph, "x": np.array(graph["x"]), "factors": {k: np.array(v) for k, v in graph["factors"].items()}} for graph in X]
+    expected = FactorGraphModel().fit(X, y).model_
+    assert FactorGraphModel().fit(arrays, [np.array(labels) for labels in y]).model_ == expected
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = [{**graph, "x": sparse.csr_matrix(np.array(graph["x"]))} for graph in X]
+    assert FactorGraphModel().fit(rows, y).predict(X)[0].tolist() == FactorGraphModel().fit(X, y).predict(X)[0].tolist()
+
+
+@pytest.mark.parametrize("estimator", [SequenceAligner, FactorGraphModel])
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([3], None, "sample 0 is a int"),
+        ([{}], None, "sample 0 lacks"),
+        ([], None, "no samples"),
+        ([{}], [1, 2], "inconsistent"),
+    ],
+)
+def test_wrong_samples(estimator, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        estimator().fit(X, y)
+
+
+def test_alignments_are_pairs(pairs):
+    X, y = pairs
+    with pytest.raises(ValueError, match="sample 1: the output 'AC' must have 2 parts: ax, az"):
+        SequenceAligner().fit(X[:2], [y[0], "AC"])
+
+
+def test_what_json_has_not(graphs):
+    X, y = graphs
+    for bad in (float("nan"), object()):
+        with pytest.raises(ValueError, match="sample 1"):
+            FactorGraphModel().fit([X[0], {**X[1], "x": [[bad]]}], y[:2])
+
+
+def test_what_the_program_finds_wrong_names_the_line(graphs):
+    X, y = graphs
+    with pytest.raises(ValueError, match="2"):
+        FactorGraphModel().fit(X[:2], [y[0], y[1][:-1]])
+
+
+def test_unfitted(graphs):
+    for estimator in (SequenceAligner(), FactorGraphModel()):
+        with pytest.raises(ValueError, match="not fitted"):
+            estimator.predict(graphs[0])
+
+
+def test_nothing_to_predict(graphs):
+    assert FactorGraphModel().fit(*graphs).predict([]) == []
