@@ -1,7 +1,7 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python wheel lint bench bench-long fuzz doc install clean
+.PHONY: help demo test test-python wheel docs lint bench bench-long fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
@@ -44,6 +44,10 @@ $(VENV)/ready: pyproject.toml Makefile
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" $(PYTHON_FRIENDS)
 	@touch $@
+
+docs: $(VENV)/ready ## render the user guide to target/site
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check properdocs
+	$(VENV)/bin/properdocs build --quiet --strict --config-file mkdocs.yml --site-dir $(CURDIR)/target/site
 
 wheel: $(VENV)/ready ## build the Python package for users: target/wheels/*.whl
 	$(VENV)/bin/maturin build --release --out target/wheels

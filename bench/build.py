@@ -1,12 +1,13 @@
 """Building what is measured, and the environment of the peers."""
 
 import functools
+import shutil
 import subprocess
 import sys
 
 from measure import ROOT, TARGET, relative, run, say
 
-PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "libsvm-official", "matplotlib", "parasail"]
+PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "sklearn-crfsuite", "libsvm-official", "matplotlib", "parasail", "maturin>=1.9.4,<2"]
 PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 
@@ -26,4 +27,16 @@ def peers_python():
         say(f"   making {relative(folder)} with {', '.join(PEERS)}")
         run([sys.executable, "-m", "venv", folder])
     run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS])
+    return python
+
+
+@functools.cache
+def package_python():
+    """The same with the Python package, as users get it."""
+    python = peers_python()
+    wheels = TARGET / "bench-wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    say("   maturin build --release")
+    run([python.parent / "maturin", "build", "--quiet", "--release", "--out", wheels], seconds=1800)
+    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps", *wheels.glob("*.whl")])
     return python

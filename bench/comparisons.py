@@ -11,6 +11,7 @@ from inputs import A9A, COVERTYPE, nonzeros
 from kernels import kernel_low_rank, kernel_ner, kernel_sample_size, kernel_sample_size_all, kernel_speed
 from measure import PROGRAM, best, say
 from parsing import parse_accuracy, parse_calls, parse_jfy09, parse_speed, parse_threads
+from python_package import python_linear, python_overhead, python_tagger, python_task
 from solvers import compare_threads, fast_threads, memory, one_slack, tag_memory
 from tagging import tag_ocr, tag_thja04
 from taxonomy import taxonomy_argmax, taxonomy_thja04
@@ -218,6 +219,10 @@ COMPARISONS = {
     "align-real": align_real,
     "taxonomy-thja04": taxonomy_thja04,
     "taxonomy-argmax": taxonomy_argmax,
+    "python-overhead": python_overhead,
+    "python-linear": python_linear,
+    "python-tagger": python_tagger,
+    "python-task": python_task,
 }
 # Those that take over ten minutes.
 LONG = {

@@ -1,5 +1,7 @@
 //! `--sampling`: what sampled cuts are made of, as far as it is decided before training begins.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use maxmargin::kernel::{Basis, LowRank, Standard};
@@ -51,6 +53,17 @@ fn size(args: &Args) -> usize {
     args.kernel.sample_size.unwrap_or(SAMPLE_SIZE)
 }
 
+/// Are there more distinct rows than that?
+fn has_more(rows: &SparseMatrix, most: usize) -> bool {
+    let mut seen = HashSet::new();
+    (0..rows.rows()).any(|i| {
+        let (row, mut hasher) = (rows.row(i), DefaultHasher::new());
+        row.indices().hash(&mut hasher);
+        row.iter().for_each(|(_, value)| value.to_bits().hash(&mut hasher));
+        seen.insert(hasher.finish()) && seen.len() > most
+    })
+}
+
 /// Coordinates in the span of a few examples, where these are asked for or come near enough.
 pub(crate) fn coordinates(args: &Args, kernel: &Standard, rows: &SparseMatrix, pool: &Pool) -> Result<Option<LowRank>> {
     let (options, seed) = (&args.solver, args.solver.seed.unwrap_or(0));
@@ -64,7 +77,7 @@ pub(crate) fn coordinates(args: &Args, kernel: &Standard, rows: &SparseMatrix, p
         Some(SamplingName::Pivoted) => Some(LowRank::new(kernel_of(), rows, size(args), Basis::Pivoted, seed, pool)?),
         Some(SamplingName::Growing | SamplingName::Uniform) => None,
         // Fewer are trained on exactly, and with a proof.
-        None if rows.rows() <= auto::MOST_ATOMS => None,
+        None if !has_more(rows, auto::MOST_ATOMS) => None,
         None => LowRank::reaching(kernel_of(), rows, PIVOTS * size(args), SHARE, seed, pool)?,
     })
 }

@@ -290,6 +290,51 @@ fn save(path: &Path, container: Result<Container<'_>>) -> Result<()> {
     })
 }
 
+/// What all models but those of classes have in common: their files. `$of`: what they are models of.
+macro_rules! model_files {
+    ($($model:ident as $variant:ident of $of:literal),*) => {$(
+        impl $model {
+            /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
+            pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+                save(path.as_ref(), self.check().and_then(|()| self.container()))
+            }
+
+            /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
+            pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+                let path = path.as_ref();
+                Saved::load(path).and_then(|saved| Self::of(saved).map_err(|e| at(path, e)))
+            }
+
+            /// The bytes of the model file.
+            pub fn to_bytes(&self) -> Result<Vec<u8>> {
+                self.check()?;
+                self.container()?.to_bytes()
+            }
+
+            /// A model of the bytes of its file.
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+                Saved::from_bytes(bytes).and_then(Self::of)
+            }
+
+            fn of(saved: Saved) -> Result<Self> {
+                match saved {
+                    Saved::$variant(model) => Ok(*model),
+                    other => Err(Error::model(format!("a model of the task {}, not of {}", other.task(), $of))),
+                }
+            }
+        }
+    )*};
+}
+
+model_files!(
+    TaxonomyModel as Taxonomy of "a taxonomy",
+    Tagger as Tagger of "tags",
+    Parser as Parser of "trees",
+    Labeller as Labeller of "label sets",
+    GraphLabeller as GraphLabeller of "graphs",
+    PairAligner as PairAligner of "alignments"
+);
+
 /// A trained model of classes: all that prediction needs, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {

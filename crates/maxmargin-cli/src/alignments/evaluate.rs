@@ -39,7 +39,8 @@ struct Counted {
     strangers: Strangers,
 }
 
-/// The figures of a model of alignments. An example is right where it has no loss.
+/// The figures of a model of alignments. An example is right where its homologue comes first or, without decoys, where all true
+/// matches are found: by the same rule for models of any loss, so that they can be compared.
 pub(crate) fn judged(model: &PairAligner, input: Input<'_>, pool: &Pool) -> Result<Judged<Figures>> {
     let (task, alphabets, source) = (model.task()?, model.alphabets()?, input.name().to_owned());
     let mut stream = Stream::new(input, LabelRule::Required);
@@ -70,8 +71,9 @@ pub(crate) fn judged(model: &PairAligner, input: Input<'_>, pool: &Pool) -> Resu
                     AlignLoss::ZeroOne => f64::from(u8::from(rank.is_some_and(|rank| rank > 1))),
                     _ => task.loss(&truth, &y),
                 };
-                part.evaluator.add(rank, Agreement::of(&truth.path, &y.path));
-                part.right.push(loss == 0.0);
+                let agreement = Agreement::of(&truth.path, &y.path);
+                part.right.push(rank.map_or(agreement.right == agreement.matches, |rank| rank == 1));
+                part.evaluator.add(rank, agreement);
                 part.loss += loss;
             }
             part

@@ -92,7 +92,12 @@ pub(super) fn alphabet(text: &str) -> Result<Alphabet, String> {
 }
 
 pub(super) fn gap_grid(text: &str) -> Result<GapGrid, String> {
-    text.split(',').map(|word| positive(word.trim())).collect::<Result<Vec<f64>, String>>().map(GapGrid)
+    const MOST: f64 = 1e6;
+    let cost = |word: &str| {
+        positive(word.trim())
+            .and_then(|cost| if cost <= MOST { Ok(cost) } else { Err(format!("at most {MOST}, not {cost:e}")) })
+    };
+    text.split(',').map(cost).collect::<Result<Vec<f64>, String>>().map(GapGrid)
 }
 
 /// By how much a node has to lead.

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
-use crate::error::{Error, Result, invalid};
+use super::{Summary, TaskKind, check_formulation, check_weights};
+use crate::error::{Result, invalid};
 use crate::features::Block;
 use crate::problem::Formulation;
 use crate::task::Task;
@@ -54,26 +53,6 @@ impl GraphLabeller {
         check_weights(self.task(), "the shape", &self.weights)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::GraphLabeller(labeller) => Ok(*labeller),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of graphs", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// The weights laid out for graphs of another shape, zeros for what this model does not know: where a warm start on other
     /// data begins. Domains are found by their size and templates by their name; features that the other shape lacks are left
     /// out. None where the two have nothing in common, or a template of the same name joins other variables.
@@ -103,7 +82,7 @@ impl GraphLabeller {
         is_any.then_some(w)
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let record = Record {
             task: TaskKind::Graph,
             shape: Cow::Borrowed(&self.shape),

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
+use super::{Summary, TaskKind, check_formulation, check_weights};
 use crate::error::{Error, Result, invalid};
 use crate::problem::Formulation;
 use crate::sparse::SparseView;
@@ -67,26 +66,6 @@ impl Labeller {
         check_weights(self.task(), "the task", &self.weights)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::Labeller(labeller) => Ok(*labeller),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of label sets", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// The weights laid out over `features` input features and these pairs, zeros for those that the model does not know:
     /// where a warm start on other data begins.
     ///
@@ -127,7 +106,7 @@ impl Labeller {
         })
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let pairs = match &self.pairs {
             pairs if pairs.is_all() => Written::All,
             pairs if pairs.is_empty() => Written::None,

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
+use super::{Summary, TaskKind, check_formulation, check_weights};
 use crate::data::alignments::{Alphabet, Alphabets};
-use crate::error::{Error, Result, invalid};
+use crate::error::{Result, invalid};
 use crate::inference::align::Reach;
 use crate::problem::Formulation;
 use crate::task::Task;
@@ -68,26 +67,6 @@ impl PairAligner {
         check_weights(self.task(), "the alphabet", &self.weights)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::PairAligner(aligner) => Ok(*aligner),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of alignments", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// The weights laid out for other letters and marks, zeros for what this model does not know: where a warm start on other data
     /// begins. None where gaps are others, or no letter is in common.
     pub fn weights_over(&self, alphabets: &Alphabets, task: &Alignment) -> Option<Weights> {
@@ -121,7 +100,7 @@ impl PairAligner {
         is_any.then_some(w)
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let record = Record {
             task: TaskKind::Align,
             letters: Cow::Borrowed(&self.letters),

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, save};
+use super::{Summary, TaskKind, check_formulation, check_weights};
 use crate::data::dictionary::Dictionary;
 use crate::data::trees::{Lexicon, Reading, Shape, Strip};
-use crate::error::{Error, Result, invalid};
+use crate::error::{Result, invalid};
 use crate::features::Block;
 use crate::problem::Formulation;
 use crate::task::Task;
@@ -64,26 +63,6 @@ impl Parser {
         check_weights(self.task(), "the grammar", &self.weights)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::Parser(parser) => Ok(*parser),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of trees", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// All weights, laid out for the task of another grammar: where a warm start on other trees begins. Rules are found by
     /// their symbols; those that this grammar lacks begin with 0. None where the two have no rule in common.
     pub fn weights_over(&self, task: &Parsing, lexicon: Option<&Lexicon>) -> Option<Weights> {
@@ -126,7 +105,7 @@ impl Parser {
         }
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let Parts { symbols, labels, tags, roots, unary, binary, lexical, longest, .. } = self.grammar.parts();
         let record = Record {
             task: TaskKind::Parse,

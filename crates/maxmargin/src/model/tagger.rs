@@ -4,15 +4,14 @@ mod packed;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
-use super::{Saved, Summary, TaskKind, at, check_formulation, save, support};
+use super::{Summary, TaskKind, check_formulation, support};
 use crate::data::dictionary::Dictionary;
 use crate::data::tagging::{Format, Vocabulary};
-use crate::error::{Error, Result, invalid};
+use crate::error::{Result, invalid};
 use crate::inference::chain::Order;
 use crate::kernel::Expansion;
 use crate::problem::Formulation;
@@ -168,26 +167,6 @@ impl Tagger {
         self.weights.check(self.shape(), 0)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::Tagger(tagger) => Ok(*tagger),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of tags", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// All weights, laid out for another vocabulary with the same tags, zeros for features that this one lacks: where a
     /// warm start on other data begins. None where tags or shape differ, or with a kernel.
     pub fn weights_over(&self, vocabulary: &Vocabulary, task: &Tagging) -> Option<Weights> {
@@ -230,7 +209,7 @@ impl Tagger {
         Ok(TagPredictor { task: self.task()?, structure: &self.weights.structure, emissions })
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let record = Record {
             task: TaskKind::Tag,
             format: Cow::Borrowed(&self.format),

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Data, Tensor, damaged, to_json};
 use super::slots::SlotScores;
-use super::{Saved, Summary, TaskKind, at, check_formulation, check_weights, exact, save, support};
+use super::{Summary, TaskKind, check_formulation, check_weights, exact, support};
 use crate::error::{Error, Result, invalid};
 use crate::kernel::Expansion;
 use crate::problem::Formulation;
@@ -88,26 +87,6 @@ impl TaxonomyModel {
         support::check(expansion, slots, self.features, self.bias, &self.weights)
     }
 
-    /// Writes the model file: wholly, or an old one at `path` stays as it was. The same model gives the same bytes.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        save(path.as_ref(), self.check().and_then(|()| self.container()))
-    }
-
-    /// Reads a model file. Safe on any bytes: foreign, damaged and newer files are errors.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        match Saved::load(path)? {
-            Saved::Taxonomy(model) => Ok(*model),
-            other => Err(at(path, Error::model(format!("a model of the task {}, not of a taxonomy", other.task())))),
-        }
-    }
-
-    /// The bytes of the model file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        self.container()?.to_bytes()
-    }
-
     /// The weights laid out over `features` input features, zeros for those that the model does not know: where a warm
     /// start on wider data begins.
     ///
@@ -131,7 +110,7 @@ impl TaxonomyModel {
         Ok(NodePredictor { task, slots })
     }
 
-    fn container(&self) -> Result<Container<'_>> {
+    pub(super) fn container(&self) -> Result<Container<'_>> {
         let (architecture, attributes) = match &self.architecture {
             Architecture::Flat => (Written::Flat, Vec::new()),
             Architecture::Taxonomy => (Written::Taxonomy, Vec::new()),

@@ -139,6 +139,9 @@ const OLD: f64 = 0.3;
 /// The training loss is estimated on so many examples; fewer where decoding them takes long.
 const LOOKED_AT: Range<usize> = 10..200;
 
+/// Up to so many pairs of labels in all examples the loss is decoded whenever it is looked whether the gap is proven: some seconds.
+const QUICK_PAIRS: f64 = 4e9;
+
 /// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
 const QUICK: usize = 500;
 
@@ -290,6 +293,8 @@ struct Run<'p, 'a, T: Task> {
     parts: usize,
     /// Of any variable.
     most_labels: usize,
+    /// About so many pairs of labels does a decoder look at in all examples.
+    pairs: f64,
     /// Is there an example whose factors make loops, so that the relaxation's loss may be above the true one?
     has_loops: bool,
     position: Position,
@@ -320,6 +325,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             orders: Orders::default(),
             parts: 1,
             most_labels: 1,
+            pairs: 0.0,
             has_loops: false,
             position: Position::default(),
         };
@@ -341,6 +347,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             for &labels in &structure.domains {
                 run.parts = run.parts.max(run.parts_of(labels as usize));
                 run.most_labels = run.most_labels.max(labels as usize);
+                run.pairs += f64::from(labels).powi(2);
             }
             run.has_loops |= !structure.is_forest();
             run.duals.push(Duals {
@@ -512,7 +519,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decodes = is_set || self.solver.certify || self.most_labels <= SMALL;
+        let decodes = is_set || self.solver.certify || self.most_labels <= SMALL || self.pairs <= QUICK_PAIRS;
         let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
         Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
     }

@@ -1,0 +1,93 @@
+"""The Python package: what it costs beside the program, and against other packages."""
+
+import statistics
+
+from build import package_python
+from factors import first_blocks
+from inputs import A9A, EWT_UPOS, NEWSGROUPS, RCV1, USPS
+from measure import CORES, PROGRAM, ROOT
+
+PEER = ROOT / "bench" / "python_peer.py"
+REPETITIONS = 3
+
+# Asked for one after the other, until the objective is no worse than the peer's.
+GAPS = (0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
+
+
+def peer(bench, *words, seconds=1800):
+    return bench.command(package_python(), PEER, *words, seconds=seconds).json()
+
+
+def fastest(runs):
+    return min(runs, key=lambda run: run["seconds"])
+
+
+def python_overhead(bench):
+    """classes and tags, the data in memory: seconds of fit over the training seconds of the program"""
+    table, gap = [], 0.001
+    data = bench.inputs.plain(NEWSGROUPS)
+    program = min(bench.train("multiclass", data, "--relative-gap", gap, threads=CORES).seconds for _ in range(REPETITIONS))
+    python = fastest(peer(bench, "rows", data, gap, CORES) for _ in range(REPETITIONS))
+    table.append(["newsgroups, classes", f"{program:.3f}", f"{python['training']:.3f}", f"{python['seconds']:.3f}"])
+    bench.outcome.at_most("classes: fit over the program's training", python["seconds"] / program, 1.1)
+    features, test = tag_features(bench)
+    program = min(bench.train("tag", features, "--format", "crfsuite", "--c-per-example", 0.1, threads=CORES).seconds for _ in range(REPETITIONS))
+    python = fastest(peer(bench, "tagger", features, test, "maxmargin") for _ in range(REPETITIONS))
+    table.append(["treebank, tags as dicts", f"{program:.3f}", f"{python['training']:.3f}", f"{python['seconds']:.3f}"])
+    bench.outcome.at_most("tags: fit over the program's training", python["seconds"] / program, 1.1)
+    header = ["data", "program, training s", "Python, training s", "Python, fit s"]
+    bench.outcome.table(f"{CORES} threads, best of {REPETITIONS}; fit begins with a sparse matrix or lists of dicts", header, table)
+
+
+def python_linear(bench):
+    """LinearClassifier against scikit-learn's LinearSVC at an objective that is no worse, no intercept"""
+    table = []
+    for name, kind in ((A9A, "hinge"), (RCV1, "hinge"), (USPS, "crammer_singer"), (NEWSGROUPS, "crammer_singer")):
+        data = bench.inputs.plain(name)
+        theirs = fastest(peer(bench, "linear", data, kind, 1, "sklearn") for _ in range(REPETITIONS))
+        gap = next(
+            (gap for gap in GAPS if peer(bench, "linear", data, kind, 1, "maxmargin", gap)["primal"] <= theirs["primal"]), None
+        )
+        if gap is None:
+            bench.outcome.check(f"{data.name}: objective no worse than LinearSVC's", f"<= {theirs['primal']:.6g}", "not reached", False)
+            continue
+        ours = fastest(peer(bench, "linear", data, kind, 1, "maxmargin", gap) for _ in range(REPETITIONS))
+        both = fastest(peer(bench, "linear", data, kind, 1, "maxmargin", gap, CORES) for _ in range(REPETITIONS))
+        bench.outcome.at_most(f"{data.name}, {kind}: fit over LinearSVC's, 1 thread", ours["seconds"] / theirs["seconds"], 0.7)
+        cells = [f"{run['seconds']:.3f}" for run in (theirs, ours, both)]
+        table.append([data.name, kind, *cells, f"{theirs['primal']:.8g}", f"{ours['primal']:.8g}", f"{gap:g}"])
+    header = ["data", "loss", "LinearSVC s", "LinearClassifier s", f"with {CORES} threads s", "objective of LinearSVC", "of LinearClassifier", "relative gap asked for"]
+    bench.outcome.table(f"C = 1, best of {REPETITIONS}", header, table)
+
+
+def tag_features(bench):
+    """Sentences in CRFsuite's format, with the built-in features: to learn from, and to test on."""
+    made = []
+    for part, count in (("train", 4000), ("dev", 500)):
+        source = first_blocks(bench, f"{EWT_UPOS}.{part}", count)
+        path = source.with_suffix(f".{count}.crfsuite")
+        bench.command(PROGRAM, "features", source, "-o", path)
+        made.append(path)
+    return made
+
+
+def python_tagger(bench):
+    """SequenceTagger against sklearn-crfsuite: dicts to a trained model, time and memory"""
+    features, test = tag_features(bench)
+    runs = {who: fastest(peer(bench, "tagger", features, test, who) for _ in range(REPETITIONS)) for who in ("maxmargin", "sklearn-crfsuite")}
+    ours, theirs = runs["maxmargin"], runs["sklearn-crfsuite"]
+    bench.outcome.at_most("fit over sklearn-crfsuite's", ours["seconds"] / theirs["seconds"], 1 / 3)
+    own = lambda run: run["mb"] - run["mb_data"]
+    bench.outcome.at_most("memory over sklearn-crfsuite's, beyond the dicts", own(ours) / own(theirs), 0.5)
+    bench.outcome.state("memory with the dicts", f"{ours['mb']:.0f} MB, {theirs['mb']:.0f} MB")
+    table = [[who, f"{run['seconds']:.2f}", f"{own(run):.0f}", f"{100 * run['accuracy']:.2f}"] for who, run in runs.items()]
+    bench.outcome.table(f"4,000 sentences, defaults (C = 0.1; CRF()), best of {REPETITIONS}", ["by", "fit s", "memory beyond the dicts MB", "accuracy %"], table)
+
+
+def python_task(bench):
+    """a multiclass task written in Python with numpy: microseconds a call of the oracle beyond the user's own code"""
+    found = [peer(bench, "task") for _ in range(REPETITIONS)]
+    for solver in found[0]:
+        middle = {key: statistics.median(run[solver][key] for run in found) for key in found[0][solver]}
+        bench.outcome.at_most(f"{solver}: oracle beyond the user's code", middle["oracle_us"], 20, " µs", digits=1)
+        bench.outcome.state(f"{solver}: calls; the user's code; all but the user's code", f"{middle['calls']:.0f}; {middle['own_us']:.1f} µs; {middle['all_us']:.1f} µs a call")
