@@ -41,10 +41,17 @@ def objective(kind, C, X, y, W):
     return 0.5 * float((W * W).sum()) + C * float(slack.sum())
 
 
-def linear(path, kind, c, who, gap="0.01", jobs="1"):
-    from sklearn.datasets import load_svmlight_file
+def load(path):
+    """A sparse matrix with the indices that scikit-learn takes, and labels."""
+    from maxmargin import datasets
 
-    X, y = load_svmlight_file(path)
+    X, y = datasets.load_svmlight(path)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, np.asarray(y)
+
+
+def linear(path, kind, c, who, gap="0.01", jobs="1"):
+    X, y = load(path)
     C = float(c)
     if who == "sklearn":
         from sklearn.svm import LinearSVC
@@ -61,9 +68,8 @@ def linear(path, kind, c, who, gap="0.01", jobs="1"):
 
 def rows(path, gap, jobs):
     import maxmargin
-    from sklearn.datasets import load_svmlight_file
 
-    X, y = load_svmlight_file(path)
+    X, y = load(path)
     model = maxmargin.LinearClassifier(relative_gap=float(gap), n_jobs=int(jobs))
     seconds, _ = timed(lambda: model.fit(X, y))
     print(json.dumps({"seconds": seconds, "training": model.report_["seconds_training"], "primal": model.primal_}))
@@ -71,9 +77,9 @@ def rows(path, gap, jobs):
 
 def dicts(path):
     """Sentences of dicts, and their tags."""
-    from crfsuite_peer import load
+    from crfsuite_peer import load as load_sentences
 
-    sentences, tags = load(path)
+    sentences, tags = load_sentences(path)
     as_dict = lambda token: token if isinstance(token, dict) else dict.fromkeys(token, 1.0)
     return [[as_dict(token) for token in sentence] for sentence in sentences], tags
 
