@@ -14,6 +14,7 @@ use crate::checkpoint::Identity;
 pub use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
 use crate::log::Log;
+pub use crate::streams::Written;
 use crate::training::{Examples, Vectors};
 use crate::{Cli, Command, evaluate, generate, inspect, multilabel, predict, streams, tagging, taxonomy, train};
 
@@ -45,15 +46,6 @@ pub struct Trained {
     /// The JSON object of `--json`.
     pub summary: String,
     /// What the program would have noted on standard error.
-    pub notes: Vec<String>,
-}
-
-/// What a command has written.
-#[derive(Debug)]
-pub struct Written {
-    /// To standard output.
-    pub output: Vec<u8>,
-    /// What it would have noted on standard error.
     pub notes: Vec<String>,
 }
 
@@ -228,7 +220,7 @@ pub struct Declared {
 
 fn run(text: Vec<u8>, work: impl FnOnce() -> Result<()>) -> Result<Written> {
     let (done, written) = streams::in_memory(NAME, text, work);
-    done.map(|()| Written { output: written.output, notes: written.notes })
+    done.map(|()| written)
 }
 
 fn parse<'w>(words: impl Iterator<Item = &'w String>) -> Result<(Command, Identity)> {

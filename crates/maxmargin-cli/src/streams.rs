@@ -36,9 +36,11 @@ thread_local! {
 
 /// What a command has written.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
-    pub(crate) output: Vec<u8>,
-    pub(crate) notes: Vec<String>,
+pub struct Written {
+    /// To standard output.
+    pub output: Vec<u8>,
+    /// What it would have noted on standard error.
+    pub notes: Vec<String>,
 }
 
 /// Runs `work` with streams in memory. `name`: what errors call the input.
