@@ -10,7 +10,7 @@ use maxmargin::kernel::Specification;
 use maxmargin::model::TaskKind;
 use maxmargin::problem;
 
-pub(crate) use alignments::{AlignOptions, GapsName, ReachName};
+pub(crate) use alignments::{AlignOptions, GapCosts, GapsName, PriorName, ReachName};
 use values::{
     at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs, positive, probability,
     seconds, tag_cost, weight_of_slack,
