@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::alignments::{LOSSES, loss, outputs, problem, settings};
 use common::{Any, Draw, PENALTIES, RESCALINGS, formulation, n_slack, patience, psi, to_gap};
 use maxmargin::data::alignments::{Alphabet, Alphabets, Substitutions};
 use maxmargin::data::input::Input;
-use maxmargin::inference::align::{Op, Path, Reach};
+use maxmargin::inference::align::{Op, Path as Columns, Reach};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{OracleScratch, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
@@ -189,7 +191,7 @@ fn the_factor_alone_aligns_as_the_prior_does() {
     let known = Substitutions::blosum62().unwrap().weights(&alphabets, &task, &[11.0, 1.0]).unwrap();
     let (x, z) = (sequence(&alphabets, "HEAGAWGHEE"), sequence(&alphabets, "PAWHEAE"));
     let query = Query { x, candidates: vec![z], given: None };
-    let mut path = Path::default();
+    let mut path = Columns::default();
     let score = task.align(&known, &query, 0, &mut AlignScratch::default(), &mut path);
     // The gap between AW and HE costs 11, and HE brings 8 + 5.
     assert_eq!((score, path.matches().collect::<Vec<_>>()), (17.0, vec![(4, 1), (5, 2), (7, 3), (8, 4)]));
@@ -220,7 +222,7 @@ fn small_and_large_c() {
     let truths: Vec<Aligned> = queries
         .iter()
         .map(|query| {
-            let mut path = Path::default();
+            let mut path = Columns::default();
             path.push(Op::Match, query.x.len() as u32);
             Aligned { candidate: 0, residues: query.residues(0), path }
         })
@@ -294,7 +296,7 @@ fn blosum62_is_itself() {
 #[test]
 fn tables_are_read_or_refused_by_line() {
     let read = |text: &[u8]| Substitutions::read(Input::new("m", text).unwrap()).map_err(|error| error.to_string());
-    let table = read(b"# mine\r\n   A  C\r\n\nC  -1 2.5\r\n# more\nA\t1e1 0\n").unwrap();
+    let table = read(b"\xef\xbb\xbf# mine\r\n   A  C\r\n\nC  -1 2.5\r\n# more\nA\t1e1 0\n").unwrap();
     let scores = [('A', 'A'), ('A', 'C'), ('C', 'A'), ('C', 'C')].map(|(a, b)| table.score(a, b));
     assert_eq!(scores, [10.0, 0.0, -1.0, 2.5].map(Some));
     let many: String = (0..300).filter_map(|k| char::from_u32(0x400 + k)).flat_map(|c| [c, ' ']).collect();
@@ -320,6 +322,21 @@ fn tables_are_read_or_refused_by_line() {
     assert!(read(many.as_bytes()).unwrap_err().contains("too many"));
     let said = read(&vec![b' '; (16 << 20) + 1]).unwrap_err();
     assert!(said.contains("bytes are no table"), "{said}");
+}
+
+/// The fuzzer's corpus: each file is a table or is refused by a line, as its name says.
+#[test]
+fn the_corpus_is_replayed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/substitutions");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let read = Substitutions::read(Input::open(&path).unwrap()).map_err(|error| error.to_string());
+        let is_good = path.file_name().unwrap().to_string_lossy().starts_with("good");
+        assert_eq!(read.is_ok(), is_good, "{}: {:?}", path.display(), read.err());
+        count += 1;
+    }
+    assert!(count >= 6, "{count} files");
 }
 
 #[test]

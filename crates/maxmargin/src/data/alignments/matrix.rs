@@ -80,7 +80,7 @@ impl Substitutions {
             return Err(bad(1, format!("more than {MOST_BYTES} bytes are no table of substitutions")));
         }
         match std::str::from_utf8(&bytes) {
-            Ok(text) => Self::parse(text).map_err(|(line, what)| bad(line, what)),
+            Ok(text) => Self::parse(text.trim_start_matches('\u{feff}')).map_err(|(line, what)| bad(line, what)),
             Err(error) => Err(bad(line_at(error.valid_up_to()), "this is no text (UTF-8)".to_owned())),
         }
     }
