@@ -358,18 +358,34 @@ fn a_prior_that_does_not_fit_is_refused() {
     folder
         .run(&format!("{train} three"))
         .bad(1, &["--prior three: it has the letters ABC, and no scores for D", "--alphabet"]);
-    folder.run(&format!("{train} three --alphabet ABC")).good();
+    assert_eq!(folder.run(&format!("{train} three --alphabet ABC")).code, Some(0));
     folder.run("train align few.jsonl -m table --quiet --prior table --prior-gaps 5,1").bad(2, &["the prior"]);
-    // A checkpoint belongs to its prior, by its content.
-    let train = "train align few.jsonl --quiet --solver bcfw -e 0.001 --prior-gaps 5,0.5";
-    folder.run(&format!("{train} --prior table -m whole.mm")).good();
-    folder.run(&format!("{train} --prior table -m p.mm --checkpoint s --checkpoint-every 0 --max-passes 2")).good();
-    folder.write("other", TABLE.replace("C -2 -2  4  1", "C -2 -2  4  2"));
-    let resume = format!("{train} --checkpoint s --resume -m resumed.mm --prior");
-    folder.run(&format!("{resume} other")).bad(1, &["the prior is another now"]);
-    folder
-        .run(&format!("{train} --checkpoint s --resume -m resumed.mm").replace(" --prior-gaps 5,0.5", ""))
-        .bad(2, &["--prior-gaps"]);
-    folder.run(&format!("{resume} table")).good();
+}
+
+/// A checkpoint belongs to its prior, by its content.
+#[test]
+fn training_from_known_scores_goes_on_where_it_was_stopped() {
+    let folder = with_pairs();
+    let table = |same: u8| {
+        let row = |a: char| {
+            format!(
+                "{a} {}\n",
+                "ACDEFG".chars().map(|b| if a == b { same } else { 0 }.to_string()).collect::<Vec<_>>().join(" ")
+            )
+        };
+        "A C D E F G\n".to_owned() + &"ACDEFG".chars().map(row).collect::<String>()
+    };
+    for (name, same) in [("table", 4), ("other", 5)] {
+        folder.write(name, table(same));
+    }
+    let train = "train align train.jsonl --quiet --solver bcfw -e 0.001 --prior-gaps 5,0.5 --prior";
+    folder.run(&format!("{train} table -m whole.mm")).good();
+    folder.run(&format!("{train} table -m part.mm --checkpoint s --checkpoint-every 0 --max-passes 2")).good();
+    let resume = "-m resumed.mm --checkpoint s --resume";
+    folder.run(&format!("{train} other {resume}")).bad(1, &["the prior is another now"]);
+    folder.run(&format!("train align train.jsonl --quiet --solver bcfw -e 0.001 {resume}")).bad(2, &["--prior-gaps"]);
+    folder.run(&format!("{train} table {resume}")).good();
+    let inspected = |name: &str| folder.run(&format!("inspect {name} --json")).json()["prior"].clone();
+    assert_eq!(inspected("resumed.mm"), inspected("whole.mm"));
     assert_eq!(folder.read("resumed.mm"), folder.read("whole.mm"));
 }
