@@ -167,7 +167,7 @@ proptest! {
         for bytes in [bytes, text] {
             let Ok(input) = Input::new("m", &bytes[..]) else { continue };
             if let Err(error) = Substitutions::read(input) {
-                prop_assert!(error.to_string().starts_with("m"), "{error}");
+                prop_assert!(error.to_string().starts_with('m'), "{error}");
             }
         }
     }

@@ -75,7 +75,7 @@ impl Substitutions {
         let bad = |line: u64, what: String| Error::Parse { name: name.clone(), line, what };
         let mut bytes = Vec::new();
         input.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|source| Error::io(&name, source))?;
-        let line_at = |at: usize| bytes[..at].iter().filter(|&&byte| byte == b'\n').count() as u64 + 1;
+        let line_at = |at: usize| memchr::memchr_iter(b'\n', &bytes[..at]).count() as u64 + 1;
         if bytes.len() as u64 > MOST_BYTES {
             return Err(bad(1, format!("more than {MOST_BYTES} bytes are no table of substitutions")));
         }
