@@ -62,7 +62,7 @@ bench: ## measure, and compare with others; ARGS="..." goes to bench/run
 bench-long: ## the measurements that take over ten minutes each; allow two hours
 	@bench/run --long $(ARGS)
 
-fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|taxonomy|tagging|trees|graphs|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
+fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|taxonomy|tagging|trees|graphs|alignments|substitutions|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || \
 	{ echo "fuzzing needs nightly Rust and cargo-fuzz: rustup toolchain install nightly; cargo install cargo-fuzz"; exit 1; }
 	cargo +nightly fuzz run $(FUZZ_TARGET) -- -max_total_time=$(FUZZ_SECONDS)

@@ -50,6 +50,8 @@ class SequenceAligner(Estimator):
         gaps: str | None = None,
         alphabet: str | None = None,
         gap_grid: Any = None,
+        prior: Any = None,
+        prior_gaps: Any = None,
         loss: str | None = None,
         penalty: str | None = None,
         rescaling: str | None = None,

@@ -61,6 +61,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "gaps": ("{'affine', 'linear'}", "What gaps cost. Default: affine."),
     "alphabet": ("str", "The letters that have weights: 'protein', 'dna' or the letters. Default: those of the training data."),
     "gap_grid": ("list of float", "Costs of gaps that solver='mle' tries."),
+    "prior": ("str or path", "Known scores to learn on from: 'blosum62', or a file in the form of NCBI's matrices. Default: none."),
+    "prior_gaps": ("list of float", "What gaps cost by the prior: the first column and every further one. Default: 11 and 1 for 'blosum62'."),
     "solver": ("str", "auto, one-slack, n-slack, group-slack, dual-coordinate, bcfw, frank-wolfe, subgradient, perceptron, "
                "sampled-linear, sampled-constant, gdmm, soft-bcfw or mle. Default: auto."),
     "groups": ("int", "Number of groups of solver='group-slack'."),

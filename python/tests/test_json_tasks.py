@@ -44,6 +44,17 @@ def test_a_loss_of_alignments(pairs):
     assert model.score(X, y) == pytest.approx(metrics.q_score(y, model.predict(X)), abs=1e-6)
 
 
+def test_alignments_from_known_scores(pairs, tmp_path):
+    X, y = pairs
+    plain = SequenceAligner(loss="q", alphabet="protein").fit(X, y)
+    primed = SequenceAligner(loss="q", alphabet="protein", prior="blosum62", prior_gaps=(10, 0.5)).fit(X, y)
+    assert primed.model_ != plain.model_ and 0 < primed.score(X, y) <= 1
+    table = tmp_path / "table"
+    table.write_text("A C\nA 1 0\n")
+    with pytest.raises(ValueError, match="table:2: no row for 'C'"):
+        SequenceAligner(loss="q", prior=table, prior_gaps=(1, 1)).fit(X, y)
+
+
 def test_graphs(graphs):
     X, y = graphs
     model = FactorGraphModel(C=0.1).fit(X[:12], y[:12], heldout=(X[12:], y[12:]))

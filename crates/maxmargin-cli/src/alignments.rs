@@ -3,6 +3,7 @@
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
 pub(crate) mod predict;
+mod prior;
 pub(crate) mod train;
 
 use maxmargin::data::alignments::{Alphabets, Record, Records, Strangers};
@@ -12,7 +13,7 @@ use maxmargin::tasks::alignment::{AlignLoss, Gaps};
 
 use crate::failure::{Failure, Result};
 use crate::streams::note;
-use crate::text::{count, counted};
+use crate::text::{count, counted, number};
 use crate::{memory, text};
 
 /// The name of a loss, as on the command line.
@@ -46,8 +47,12 @@ pub(crate) fn features(model: &PairAligner) -> String {
         0 => String::new(),
         n => format!(", {} of residues: {}", counted(n, "mark"), model.marks),
     };
+    let prior = model.prior.as_ref().map_or_else(String::new, |prior| {
+        let costs: Vec<String> = prior.gaps.iter().map(|&cost| number(cost)).collect();
+        format!("; from {} with gaps of {}, times {}", prior.name, costs.join(" and "), number(prior.factor))
+    });
     format!(
-        "{} of {}: {}, {gaps}{marks}",
+        "{} of {}: {}, {gaps}{marks}{prior}",
         counted(letters * letters, "pair"),
         counted(letters, "letter"),
         model.letters

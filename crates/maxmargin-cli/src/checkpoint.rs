@@ -33,7 +33,7 @@ const EVERY: f64 = 5.0;
 const PAUSE: f64 = 19.0;
 
 /// Options that may differ when training goes on: where results go, and when to give up. Files count by their content.
-const FREE: [&str; 14] = [
+const FREE: [&str; 15] = [
     "input",
     "model",
     "log",
@@ -47,6 +47,7 @@ const FREE: [&str; 14] = [
     "resume",
     "heldout",
     "cost_matrix",
+    "prior",
     "warm_start",
 ];
 

@@ -10,7 +10,7 @@ use maxmargin::kernel::Specification;
 use maxmargin::model::TaskKind;
 use maxmargin::problem;
 
-pub(crate) use alignments::{AlignOptions, GapsName, ReachName};
+pub(crate) use alignments::{AlignOptions, GapCosts, GapsName, PriorName, ReachName};
 use values::{
     at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs, positive, probability,
     seconds, tag_cost, weight_of_slack,
@@ -503,7 +503,7 @@ impl SolverOptions {
 #[command(next_help_heading = "Stopping")]
 pub(crate) struct StoppingOptions {
     /// Stop when the duality gap is at most C*E (--penalty hard: E times the objective) [default: 0.01 times the
-    /// largest loss; tag, parse, multilabel, graph: the mean of the examples' largest losses]
+    /// largest loss; tag, parse, align, multilabel, graph: the mean of the examples' largest losses]
     #[arg(short, long, value_name = "E", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) epsilon: Option<f64>,
     /// Stop when the gap is at most R times the objective, instead

@@ -5,8 +5,8 @@ use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling, SamplingName,
-    SolverName, Task, TerminalsName, UpdateName,
+    ClassWeight, FeaturesName, FormatName, GapsName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling,
+    SamplingName, SolverName, Task, TerminalsName, UpdateName,
 };
 use crate::sampling;
 use crate::train::Args;
@@ -92,12 +92,37 @@ fn check_sets(args: &Args) -> Result<()> {
 fn check_alignments(args: &Args) -> Result<()> {
     let (align, loss, is_align) = (&args.align, args.problem.loss, args.task == Task::Align);
     let of_align = "belongs to the task align";
+    let (prior, linear) = (align.prior.as_ref(), align.gaps == Some(GapsName::Linear));
+    let costs = align.prior_gaps.as_ref().map(|costs| costs.0.len());
     let has_free_errors = matches!(loss, Some(LossName::Q | LossName::Q4 | LossName::Hamming));
     let rules = [
         (!is_align && align.alignment.is_some(), "--alignment", of_align),
         (!is_align && align.gaps.is_some(), "--gaps", of_align),
         (!is_align && align.alphabet.is_some(), "--alphabet", of_align),
         (!is_align && align.gap_grid.is_some(), "--gap-grid", of_align),
+        (!is_align && prior.is_some(), "--prior", of_align),
+        (!is_align && costs.is_some(), "--prior-gaps", of_align),
+        (costs.is_some() && prior.is_none(), "--prior-gaps", "belongs to --prior"),
+        (
+            prior.is_some() && args.solver.solver == Some(SolverName::Mle),
+            "--prior",
+            "mle counts letters in the data alone; take another solver",
+        ),
+        (
+            prior.is_some_and(|prior| prior.file().is_some()) && costs.is_none(),
+            "--prior",
+            "the file does not say what gaps cost: add --prior-gaps",
+        ),
+        (
+            prior.is_some() && linear && costs != Some(1),
+            "--prior",
+            "with --gaps linear every column of a gap costs the same: add --prior-gaps with one cost",
+        ),
+        (
+            prior.is_some() && !linear && costs == Some(1),
+            "--prior-gaps",
+            "affine gaps have two costs, OPEN,EXTEND: of the first column, and of every further one",
+        ),
         (!is_align && matches!(loss, Some(LossName::Q | LossName::Q4)), "--loss", "q and q4 belong to the task align"),
         (
             is_align && loss.is_some_and(|l| l != LossName::ZeroOne) && !has_free_errors,

@@ -27,7 +27,7 @@ use crate::interrupt::Halt;
 use crate::kernel::{Kernelised, kernelise};
 use crate::log::Log;
 use crate::options::{
-    self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions,
+    self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions, PriorName,
     ProblemOptions, SolverOptions, StoppingOptions, TagOptions, TaxonomyOptions, ValidationOptions,
 };
 use crate::progress::Display;
@@ -88,6 +88,7 @@ Examples:
   maxmargin train multilabel scenes.dat -m scenes.mm --pairs tree --heldout scenes.test
   maxmargin train graph images.jsonl -m images.mm --c-per-example 0.1
   maxmargin train align homologues.jsonl -m aligner.mm --alphabet protein --loss q --heldout others.jsonl
+  maxmargin train align homologues.jsonl -m aligner.mm --alphabet protein --loss q --prior blosum62
   maxmargin train taxonomy news.dat -m news.mm --taxonomy news.tree --loss path
 
 Ctrl-C stops after the current round and saves the model; a second one quits at once.";
@@ -413,6 +414,7 @@ fn check_files(args: &Args) -> Result<()> {
         ("the cost matrix", args.problem.cost_matrix.as_deref()),
         ("the taxonomy", args.taxonomy.taxonomy.as_deref()),
         ("the file of class features", args.taxonomy.class_features.as_deref()),
+        ("the prior", args.align.prior.as_ref().and_then(PriorName::file)),
         ("the template", args.tag.template.as_deref()),
         ("the held-out file", args.validation.heldout.as_deref()),
     ];

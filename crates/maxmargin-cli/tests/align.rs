@@ -264,6 +264,16 @@ fn options_that_do_not_fit_are_refused() {
         ("train align few.jsonl --kernel rbf", "--kernel: "),
         ("train align few.jsonl --bias 1", "--bias: "),
         ("train align few.jsonl --min-count 2", "--min-count: "),
+        ("train binary b.dat --prior blosum62", "--prior: belongs to the task align"),
+        ("train binary b.dat --prior-gaps 1,1", "--prior-gaps: belongs to the task align"),
+        ("train align few.jsonl --prior-gaps 1,1", "--prior-gaps: belongs to --prior"),
+        ("train align few.jsonl --prior blosum62 --solver mle", "--prior: mle counts"),
+        ("train align few.jsonl --prior table", "--prior: the file does not say what gaps cost"),
+        ("train align few.jsonl --prior blosum62 --gaps linear", "--prior: with --gaps linear"),
+        ("train align few.jsonl --prior blosum62 --gaps linear --prior-gaps 1,1", "--prior: with --gaps linear"),
+        ("train align few.jsonl --prior blosum62 --prior-gaps 5", "--prior-gaps: affine gaps have two costs"),
+        ("train align few.jsonl --prior blosum62 --prior-gaps 5,-1", "must be numbers from 0"),
+        ("train align few.jsonl --prior blosum62 --prior-gaps 5,1,1", "must be one cost, or two"),
     ] {
         folder.run(&format!("{words} -m n.mm --quiet")).bad(2, &[flag]);
     }
@@ -287,5 +297,95 @@ fn training_goes_on_where_it_was_stopped() {
     folder.run(&format!("{train} -m whole.mm")).good();
     folder.run(&format!("{train} -m part.mm --checkpoint s --checkpoint-every 0 --max-passes 2")).good();
     folder.run(&format!("{train} -m resumed.mm --checkpoint s --resume")).good();
+    assert_eq!(folder.read("resumed.mm"), folder.read("whole.mm"));
+}
+
+/// Known scores of A to D: like goes with like, and C with D.
+const TABLE: &str = "# A to D\n   A  B  C  D\nA  4 -2 -2 -2\nB -2  4 -2 -2\nC -2 -2  4  1\nD -2 -2  1  4\n";
+
+#[test]
+fn training_goes_on_from_known_scores() {
+    let folder = with_few();
+    folder.write("table", TABLE);
+    let train = "train align few.jsonl --quiet --loss q --prior table --prior-gaps 5,0.5";
+    // One optimum for all solvers, and threads do not matter.
+    let mut range = (f64::NEG_INFINITY, f64::INFINITY);
+    for solver in ["one-slack", "n-slack", "bcfw"] {
+        let train = format!("{train} --solver {solver} -e 0.001 --json");
+        let summary = folder.run(&format!("{train} -m a.mm --threads 1")).json();
+        folder.run(&format!("{train} -m b.mm --threads 2")).json();
+        assert_eq!(folder.read("a.mm"), folder.read("b.mm"), "{solver}");
+        assert_eq!(summary["certificate"].as_str(), Some("exact"));
+        range = (range.0.max(number(&summary, "dual")), range.1.min(number(&summary, "primal")));
+    }
+    assert!(range.0 <= range.1 + 1e-9, "a bound {} above an objective {}", range.0, range.1);
+    // With next to no weight on the data: the table's shape. The model is one as any other.
+    folder.run(&format!("{train} -m small.mm --c-per-example 1e-4 -e 1e-6")).good();
+    let contents = folder.run("inspect small.mm --json").json();
+    let factor = contents["prior"]["factor"].as_f64().unwrap();
+    assert!(factor > 0.0 && contents["prior"]["name"].as_str() == Some("table"), "{}", contents["prior"]);
+    assert_eq!(contents["prior"]["gaps"].as_array().unwrap().len(), 2);
+    let text = folder.run("inspect small.mm").good();
+    assert!(text.contains("4 letters: ABCD, affine gaps; from table with gaps of 5 and 0.5, times "), "{text}");
+    let large = format!("{train} -m large.mm --c-per-example 100");
+    assert!(folder.run(&large).good().contains("from table with gaps of 5 and 0.5, times "));
+    folder.run("evaluate large.mm few.jsonl").good();
+    folder.run("predict large.mm few.jsonl").good();
+    // B with B is what the data have; the score of A with D, which they have not, stays near the prior's.
+    let far = |name: &str| {
+        let contents = folder.run(&format!("inspect {name} --json")).json();
+        let of = |a: usize, b: usize| contents["substitutions"][a][b].as_f64().unwrap();
+        (of(0, 0) / contents["prior"]["factor"].as_f64().unwrap() - 4.0).abs()
+    };
+    assert!(far("small.mm") < far("large.mm"), "{} {}", far("small.mm"), far("large.mm"));
+    // From the end of training there is nothing left to do.
+    let again = folder.run(&format!("{train} -m again.mm --c-per-example 100 --warm-start large.mm --json")).json();
+    let first = folder.run(&format!("{large} --json")).json();
+    assert!(number(&again, "passes") < number(&first, "passes"), "{again}\n{first}");
+    folder.run(&format!("{train} -m path.mm --c-path 1,10 --folds 3")).good();
+    folder.run("train align few.jsonl -m l.mm --quiet --gaps linear --prior table --prior-gaps 2").good();
+}
+
+#[test]
+fn a_prior_that_does_not_fit_is_refused() {
+    let folder = with_few();
+    folder.write("table", TABLE);
+    folder.write("bad", "A B\nA 1 2\nB 1 x\n");
+    let train = "train align few.jsonl -m n.mm --quiet --prior-gaps 5,0.5 --prior";
+    folder.run(&format!("{train} bad")).bad(1, &["bad:3: 'x' where a score should stand"]);
+    folder.run(&format!("{train} nowhere")).bad(1, &["nowhere"]);
+    folder.write("three", "A B C\nA 1 0 0\nB 0 1 0\nC 0 0 1\n");
+    folder
+        .run(&format!("{train} three"))
+        .bad(1, &["--prior three: it has the letters ABC, and no scores for D", "--alphabet"]);
+    assert_eq!(folder.run(&format!("{train} three --alphabet ABC")).code, Some(0));
+    folder.run("train align few.jsonl -m table --quiet --prior table --prior-gaps 5,1").bad(2, &["the prior"]);
+}
+
+/// A checkpoint belongs to its prior, by its content.
+#[test]
+fn training_from_known_scores_goes_on_where_it_was_stopped() {
+    let folder = with_pairs();
+    let table = |same: u8| {
+        let row = |a: char| {
+            format!(
+                "{a} {}\n",
+                "ACDEFG".chars().map(|b| if a == b { same } else { 0 }.to_string()).collect::<Vec<_>>().join(" ")
+            )
+        };
+        "A C D E F G\n".to_owned() + &"ACDEFG".chars().map(row).collect::<String>()
+    };
+    for (name, same) in [("table", 4), ("other", 5)] {
+        folder.write(name, table(same));
+    }
+    let train = "train align train.jsonl --quiet --solver bcfw -e 0.001 --prior-gaps 5,0.5 --prior";
+    folder.run(&format!("{train} table -m whole.mm")).good();
+    folder.run(&format!("{train} table -m part.mm --checkpoint s --checkpoint-every 0 --max-passes 2")).good();
+    let resume = "-m resumed.mm --checkpoint s --resume";
+    folder.run(&format!("{train} other {resume}")).bad(1, &["the prior is another now"]);
+    folder.run(&format!("train align train.jsonl --quiet --solver bcfw -e 0.001 {resume}")).bad(2, &["--prior-gaps"]);
+    folder.run(&format!("{train} table {resume}")).good();
+    let inspected = |name: &str| folder.run(&format!("inspect {name} --json")).json()["prior"].clone();
+    assert_eq!(inspected("resumed.mm"), inspected("whole.mm"));
     assert_eq!(folder.read("resumed.mm"), folder.read("whole.mm"));
 }

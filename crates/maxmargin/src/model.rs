@@ -34,7 +34,7 @@ pub mod taxonomy;
 use container::Container;
 pub use graph_labeller::GraphLabeller;
 pub use labeller::Labeller;
-pub use pair_aligner::PairAligner;
+pub use pair_aligner::{PairAligner, Prior};
 pub use parser::Parser;
 use slots::SlotScores;
 pub use tagger::Tagger;

@@ -6,7 +6,7 @@ use maxmargin::data::alignments::{Alphabet, Alphabets, read};
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::LabelRule;
 use maxmargin::inference::align::{Path as Columns, Reach};
-use maxmargin::model::{Model, PairAligner, Saved, Summary, TaskKind};
+use maxmargin::model::{Model, PairAligner, Prior, Saved, Summary, TaskKind};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::Formulation;
 use maxmargin::solver::{Certificate, Status};
@@ -38,6 +38,7 @@ fn model(letters: &str, marks: &str, gaps: Gaps) -> PairAligner {
         formulation: Formulation::default(),
         data_checksum: 7,
         summary,
+        prior: None,
         weights: Weights::default(),
     };
     let dimension = model.task().unwrap().dimension();
@@ -49,7 +50,9 @@ fn model(letters: &str, marks: &str, gaps: Gaps) -> PairAligner {
 fn alignments_come_back_and_align_as_before() {
     let text = r#"{"x": "ACÄC", "z": "CCA", "sx": "uvvu", "sz": "uuv"}"#;
     let records = read(Input::new("x", text.as_bytes()).unwrap(), LabelRule::Optional, &Pool::new(1).unwrap()).unwrap();
-    for model in [model("AC", "", Gaps::Linear), model("ACÄ", "uv", Gaps::Affine)] {
+    let prior = Prior { name: "BLOSUM62".to_owned(), gaps: vec![11.0, 1.0], factor: 0.1 + 0.2 };
+    let primed = PairAligner { prior: Some(prior), ..model("ACÄ", "uv", Gaps::Affine) };
+    for model in [model("AC", "", Gaps::Linear), model("ACÄ", "uv", Gaps::Affine), primed] {
         let bytes = model.to_bytes().unwrap();
         let saved = Saved::from_bytes(&bytes).unwrap();
         assert_eq!(saved.task(), TaskKind::Align);
@@ -87,13 +90,17 @@ fn what_does_not_fit_together_is_refused() {
         change(&mut model);
         model.to_bytes().unwrap_err().to_string()
     };
-    let changes: [Change<'_>; 6] = [
+    let changes: [Change<'_>; 7] = [
         (&|m| m.letters = "AC".to_owned(), "weights where the alphabet has"),
         (&|m| m.letters = "AAC".to_owned(), "'A' is there twice"),
         (&|m| m.letters = String::new(), "no letters"),
         (&|m| m.marks = "h s".to_owned(), "cannot be a letter"),
         (&|m| m.weights.as_mut_slice()[2] = f64::NAN, "a weight is NaN"),
         (&|m| m.formulation.c = 0.0, "c is 0"),
+        (
+            &|m| m.prior = Some(Prior { name: String::new(), gaps: vec![1.0], factor: f64::NAN }),
+            "its prior is not in finite numbers",
+        ),
     ];
     for (change, what) in changes {
         let said = with(change);

@@ -83,7 +83,10 @@ fn errors_name_the_line_and_the_way_out() {
         (r#"{"x": "A", "z": "A", "ax": "A", "az": "A", "sdecoys": ["H"]}"#, "1 sdecoys for 0 decoys"),
         (r#"{"x": "A", "x": "A"}"#, "duplicate field"),
         (r#"{"x": "A", "z": "A""#, "a record must stand on one line"),
-        ("[1, 2]", "expected a string"),
+        (r#"{"x": "A-C", "z": "AC", "ax": "A-C", "az": "A-C"}"#, "x has '-' at place 2"),
+        (r#"{"x": "AC", "z": "A-C", "ax": "AC", "az": "AC"}"#, "z has '-' at place 2"),
+        ("[1, 2]", "a list in brackets (a line is one record, {"),
+        (r#" ["A", "A", "A", "A", [], null, null, null]"#, "a list in brackets"),
         ("nonsense", "not JSON"),
     ] {
         let said = parsed(format!("{good}\n\n{line}\n").as_bytes(), Required).unwrap_err();

@@ -23,7 +23,7 @@ use maxmargin::solver::n_slack::NSlack;
 use maxmargin::solver::{Progress, Report, Settings, Solution};
 use maxmargin::sparse::{SparseMatrix, SparseView};
 use maxmargin::task::{LossTerm, Task};
-use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, Gaps, Query, Sequence};
+use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, FromPrior, Gaps, Query, Sequence};
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::tasks::parsing::{ParseFeatures, ParseLoss, ParseScratch, ParseSettings, Parsing};
@@ -186,10 +186,13 @@ fn a_warm_aligner_allocates_nothing() {
                 .collect();
             let task = Alignment::new(settings);
             let w = draw.weights(task.dimension(), 1.0);
+            let primed = FromPrior::new(task.clone(), w.clone());
+            let of_primed = draw.weights(primed.dimension(), 1.0);
             let inputs: Vec<&Query> = queries.iter().collect();
             for rescaling in RESCALINGS {
                 let f = formulation(1.0, rescaling, Penalty::Linear);
                 allocates_nothing(&Problem::new(&task, &inputs, &truths, None, f).unwrap(), &w);
+                allocates_nothing(&Problem::new(&primed, &inputs, &truths, None, f).unwrap(), &of_primed);
             }
         }
     }

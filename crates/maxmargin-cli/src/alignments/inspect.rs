@@ -1,6 +1,6 @@
 //! `maxmargin inspect` with a model of alignments.
 
-use maxmargin::model::{PairAligner, TaskKind};
+use maxmargin::model::{PairAligner, Prior, TaskKind};
 use maxmargin::problem::Formulation;
 use maxmargin::tasks::alignment::{AlignLoss, Alignment, Gaps, NONE};
 use serde::Serialize;
@@ -28,6 +28,9 @@ struct Contents<'m> {
     formulation: Formulation,
     data_checksum: String,
     training: Training<'m>,
+    /// The known scores that training began with, and how many times they are in the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<&'m Prior>,
     /// The scores of the first column of a gap, and of every further one.
     gap_open: f64,
     gap_extend: f64,
@@ -99,6 +102,7 @@ pub(crate) fn run(model: &PairAligner, top: usize, json: bool) -> Result<()> {
         formulation: model.formulation,
         data_checksum: format!("{:08x}", model.data_checksum),
         training: Training::of(&model.summary),
+        prior: model.prior.as_ref(),
         gap_open,
         gap_extend,
         strongest: strongest(model, &substitutions, top),

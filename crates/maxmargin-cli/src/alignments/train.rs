@@ -4,10 +4,11 @@ use maxmargin::data::alignments::{Alphabets, Records, Strangers, read};
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::LabelRule;
 use maxmargin::inference::align::Reach;
-use maxmargin::model::PairAligner;
-use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, Gaps, Query};
+use maxmargin::model::{PairAligner, Prior};
+use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, FromPrior, Gaps, Query};
 use maxmargin::weights::Weights;
 
+use super::prior::{self, Known};
 use super::{check_letters, check_memory, tell_strangers};
 use crate::failure::{Failure, Result};
 use crate::options::{GapsName, LossName, ReachName};
@@ -47,22 +48,42 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         None => None,
     };
     let start = start.map(|model| fitted(&model, args, &alphabets, &task)).transpose()?;
+    let known = prior::known(args, &alphabets, &task)?;
     let mut checksums = vec![("the training file", checksum)];
+    checksums.extend(known.as_ref().map(|known| ("the prior", known.checksum())));
     checksums.extend(heldout.as_ref().map(|(.., checksum)| ("the held-out file", *checksum)));
 
-    let outcome = {
+    let (outcome, weights, prior) = {
         let (inputs, folds) = (queries.iter().collect::<Vec<&Query>>(), session.folds(&vec![0; queries.len()])?);
         let heldout_inputs = heldout.as_ref().map(|(queries, ..)| queries.iter().collect::<Vec<&Query>>());
         let truths = heldout.as_ref().map(|(_, truths, _)| truths.as_slice());
-        let examples = Examples {
-            inputs: &inputs,
-            outputs: &outputs,
-            weights: None,
-            folds: folds.as_ref(),
-            vectors: Vectors::Own,
-            heldout: heldout_inputs.as_deref().zip(truths),
-        };
-        session.train(&task, &examples, start, &checksums, &|i| lines[i])?
+        macro_rules! train {
+            ($task:expr, $start:expr) => {{
+                let examples = Examples {
+                    inputs: &inputs,
+                    outputs: &outputs,
+                    weights: None,
+                    folds: folds.as_ref(),
+                    vectors: Vectors::Own,
+                    heldout: heldout_inputs.as_deref().zip(truths),
+                };
+                session.train($task, &examples, $start, &checksums, &|i| lines[i])?
+            }};
+        }
+        match known {
+            None => {
+                let outcome = train!(&task, start);
+                let weights = outcome.weights().clone();
+                (outcome, weights, None)
+            }
+            Some(Known { name, gaps, weights }) => {
+                let task = FromPrior::new(task.clone(), weights);
+                let outcome = train!(&task, start.map(|start| task.lifted(&start)));
+                let factor = task.factor(outcome.weights());
+                let weights = task.effective(outcome.weights());
+                (outcome, weights, Some(Prior { name, gaps, factor }))
+            }
+        }
     };
     let AlignSettings { reach, gaps, loss, .. } = *task.settings();
     let model = PairAligner {
@@ -74,7 +95,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: checksum,
         summary: outcome.summary.clone(),
-        weights: outcome.weights().clone(),
+        prior,
+        weights,
     };
     session.finish(&outcome, &Described::pair_aligner(&model), &model)
 }

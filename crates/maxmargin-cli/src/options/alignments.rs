@@ -1,9 +1,11 @@
 //! The options of `train align`.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use maxmargin::data::alignments::Alphabet;
 
-use super::values::{alphabet, gap_grid};
+use super::values::{alphabet, gap_costs, gap_grid};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReachName {
@@ -25,6 +27,32 @@ pub(crate) enum GapsName {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GapGrid(pub(crate) Vec<f64>);
 
+/// What gaps cost: a column, or the first one and every further one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GapCosts(pub(crate) Vec<f64>);
+
+/// Scores that are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PriorName {
+    Blosum62,
+    File(PathBuf),
+}
+
+impl PriorName {
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Blosum62 => None,
+            Self::File(path) => Some(path),
+        }
+    }
+}
+
+impl From<&str> for PriorName {
+    fn from(text: &str) -> Self {
+        if text == "blosum62" { Self::Blosum62 } else { Self::File(text.into()) }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Alignment")]
 pub(crate) struct AlignOptions {
@@ -41,4 +69,11 @@ pub(crate) struct AlignOptions {
     /// Costs of gaps that mle tries on the training data [default: 0.1,0.2,0.5,1,2,4,8,12]
     #[arg(long, value_name = "G,G,...", value_parser = gap_grid, allow_hyphen_values = true)]
     pub(crate) gap_grid: Option<GapGrid>,
+    /// Known scores to learn on from: training finds their scale, and what to change. blosum62, or a file in the form of NCBI's
+    /// matrices
+    #[arg(long, value_name = "blosum62|FILE")]
+    pub(crate) prior: Option<PriorName>,
+    /// What gaps cost by these: the first column and every further one; a single cost for --gaps linear [default: 11,1 for blosum62]
+    #[arg(long, value_name = "OPEN,EXTEND", value_parser = gap_costs, allow_hyphen_values = true)]
+    pub(crate) prior_gaps: Option<GapCosts>,
 }

@@ -4,7 +4,7 @@ use maxmargin::kernel::Specification;
 
 use maxmargin::data::alignments::Alphabet;
 
-use super::alignments::GapGrid;
+use super::alignments::{GapCosts, GapGrid};
 use super::{ClassWeight, Ladder, PairsName};
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
@@ -98,6 +98,16 @@ pub(super) fn gap_grid(text: &str) -> Result<GapGrid, String> {
             .and_then(|cost| if cost <= MOST { Ok(cost) } else { Err(format!("at most {MOST}, not {cost:e}")) })
     };
     text.split(',').map(cost).collect::<Result<Vec<f64>, String>>().map(GapGrid)
+}
+
+pub(super) fn gap_costs(text: &str) -> Result<GapCosts, String> {
+    const MOST: f64 = 1e6;
+    let cost = |word: &str| match word.trim().parse::<f64>() {
+        Ok(cost) if (0.0..=MOST).contains(&cost) => Ok(cost),
+        _ => Err(format!("must be numbers from 0 to {MOST}, which is what gaps cost")),
+    };
+    let costs = text.split(',').map(cost).collect::<Result<Vec<f64>, String>>()?;
+    if costs.len() > 2 { Err("must be one cost, or two".to_owned()) } else { Ok(GapCosts(costs)) }
 }
 
 /// By how much a node has to lead.

@@ -13,10 +13,11 @@
 //! Other fields are left alone. Blank lines are skipped.
 //!
 //! [`read`] takes a whole file, [`Stream`] goes through one in batches, [`Alphabets`] turn a [`Record`] into a
-//! [`Query`](crate::tasks::alignment::Query), [`write()`] writes one.
+//! [`Query`](crate::tasks::alignment::Query), [`write()`] writes one. [`Substitutions`] are scores that are known before training.
 
 mod alphabet;
 mod line;
+mod matrix;
 
 use std::io::{self, Write};
 
@@ -29,6 +30,7 @@ use crate::inference::align::{Op, Path};
 use crate::parallel::Pool;
 
 pub use alphabet::{Alphabet, Alphabets, Strangers};
+pub use matrix::Substitutions;
 
 /// The gap.
 pub const GAP: char = '-';

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 
 use crate::data::blocks::shown;
 use crate::data::input::Input;
-use crate::data::labels::Lookup;
+use crate::data::labels::{Lookup, value};
 use crate::data::svmlight::Labelled;
 use crate::error::{Error, Result};
 use crate::tasks::taxonomy::{ClassFeatures, Flaw, Hierarchy};
@@ -125,10 +125,20 @@ pub fn nodes(examples: &Labelled, hierarchy: &Hierarchy, name: &str) -> Result<V
     examples.labels.ids.iter().enumerate().map(node).collect()
 }
 
-/// The node of each distinct label; None where there is none.
+/// The node of each distinct label; None where there is none. Beside words a hierarchy may have numbers for names: `+1` is the node
+/// `1`, where no other name has that value.
 pub fn known_nodes(examples: &Labelled, hierarchy: &Hierarchy) -> Vec<Option<u32>> {
-    let lookup = Lookup::new(hierarchy.names());
-    examples.labels.names.iter().map(|label| lookup.exact(label)).collect()
+    let (names, lookup) = (hierarchy.names(), Lookup::new(hierarchy.names()));
+    let bits = |word: &str| value(word).map(|value| (value + 0.0).to_bits());
+    let labels = &examples.labels.names;
+    let mut by_value: HashMap<u64, Option<u32>> = HashMap::new();
+    if labels.iter().any(|label| lookup.exact(label).is_none() && value(label).is_some()) {
+        for (node, bits) in (0..).zip(names).filter_map(|(node, name)| Some((node, bits(name)?))) {
+            by_value.entry(bits).and_modify(|only| *only = None).or_insert(Some(node));
+        }
+    }
+    let of_number = |label: &str| by_value.get(&bits(label)?).copied().flatten();
+    labels.iter().map(|label| lookup.exact(label).or_else(|| of_number(label))).collect()
 }
 
 /// Reads what a user says of these classes, nodes of the hierarchy. Returns it with the number of other nodes that have
@@ -224,6 +234,18 @@ mod tests {
         // A node with one child is one as any other.
         assert_eq!((tree.height(1), tree.height(0), tree.is_tree()), (1, 2, true));
         assert!(!taxonomy("a r\nb r\nc a\nc b\n").unwrap().is_tree());
+    }
+
+    #[test]
+    fn labels_are_nodes_by_name_or_by_number() {
+        let tree = taxonomy("1 r\n2 r\n03 2\n3.0 2\n").unwrap();
+        let text = "1 1:1\n+1 1:1\n2.0 1:1\n3 1:1\n03 1:1\nx 1:1\n";
+        let input = Input::new("t", text.as_bytes()).unwrap();
+        let examples = svmlight::read(input, LabelRule::Required, &Pool::new(1).unwrap()).unwrap();
+        let names: Vec<_> =
+            known_nodes(&examples, &tree).into_iter().map(|node| Some(tree.names()[node? as usize].as_str())).collect();
+        // Two nodes are the number 3.
+        assert_eq!(names, [Some("1"), Some("1"), Some("2"), None, Some("03"), None]);
     }
 
     #[test]

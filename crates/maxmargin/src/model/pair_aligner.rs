@@ -34,8 +34,23 @@ pub struct PairAligner {
     pub data_checksum: u32,
     /// What training found.
     pub summary: Summary,
-    /// The weights, as [`Alignment`] lays them out.
+    /// The known scores that training began with, where it did.
+    pub prior: Option<Prior>,
+    /// The weights, the prior's share among them, as [`Alignment`] lays them out.
     pub weights: Weights,
+}
+
+/// Known scores, of which the weights have a multiple in them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    /// What they are called.
+    pub name: String,
+    /// Their costs of gaps: of each column, or of the first column and of every further one.
+    #[serde(with = "super::exact::list")]
+    pub gaps: Vec<f64>,
+    /// How many times they are in the weights.
+    #[serde(with = "super::exact")]
+    pub factor: f64,
 }
 
 impl PairAligner {
@@ -64,6 +79,9 @@ impl PairAligner {
     /// Do the parts fit together? Saving and loading check it; whoever builds a model by hand may.
     pub fn check(&self) -> Result<()> {
         check_formulation(&self.formulation)?;
+        if self.prior.iter().flat_map(|prior| prior.gaps.iter().chain([&prior.factor])).any(|x| !x.is_finite()) {
+            return invalid("its prior is not in finite numbers");
+        }
         check_weights(self.task(), "the alphabet", &self.weights)
     }
 
@@ -111,6 +129,7 @@ impl PairAligner {
             formulation: self.formulation,
             data_checksum: self.data_checksum,
             summary: Cow::Borrowed(&self.summary),
+            prior: self.prior.as_ref().map(Cow::Borrowed),
         };
         let weights = Tensor::list(Data::F64(Cow::Borrowed(self.weights.as_slice())));
         Ok(Container { record: to_json(&record)?, tensors: BTreeMap::from([(WEIGHTS.to_owned(), weights)]) })
@@ -132,6 +151,9 @@ struct Record<'a> {
     formulation: Formulation,
     data_checksum: u32,
     summary: Cow<'a, Summary>,
+    /// Files from before there were priors have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prior: Option<Cow<'a, Prior>>,
 }
 
 /// The model in a container.
@@ -150,6 +172,7 @@ pub(super) fn model(mut container: Container<'static>) -> Result<PairAligner> {
         formulation: record.formulation,
         data_checksum: record.data_checksum,
         summary: record.summary.into_owned(),
+        prior: record.prior.map(Cow::into_owned),
         weights: weights.into_owned().into(),
     };
     aligner.check()?;

@@ -20,6 +20,7 @@
 
 mod generative;
 mod loss;
+mod prior;
 mod query;
 
 use crate::error::Result;
@@ -30,6 +31,7 @@ use crate::task::{Counted, LossTerm, Task};
 use crate::weights::{Score, Weights};
 
 pub use loss::{Agreement, WINDOW};
+pub use prior::{FromPrior, PriorScratch};
 pub use query::{Aligned, NONE, Query, Sequence};
 
 /// What gaps cost.

@@ -1,6 +1,7 @@
 //! What the tests share: random small problems, toy tasks, exhaustive search, and a general QP solver as the referee.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 
+pub mod alignments;
 pub mod taxonomy;
 
 use std::ops::ControlFlow;

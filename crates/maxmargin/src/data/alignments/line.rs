@@ -33,6 +33,10 @@ struct Fields<'a> {
 const MOST: usize = 1 << 29;
 
 pub(super) fn parse(text: &[u8], rule: LabelRule) -> Result<Record, String> {
+    // A list of all fields in their order would be read as one.
+    if text.trim_ascii_start().first() == Some(&b'[') {
+        return Err(format!("a list in brackets (a line is one {}, {})", SKETCH.noun, SKETCH.fields));
+    }
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|error| explained(&error, text, &SKETCH))?;
     let Fields { x, z, ax, az, decoys, sx, sz, sdecoys } = fields;
     let Some(x) = x else { return Err("x missing (the native sequence, a letter for each residue)".to_owned()) };
@@ -50,20 +54,22 @@ pub(super) fn parse(text: &[u8], rule: LabelRule) -> Result<Record, String> {
             ));
         }
     }
+    // First of all: a gap in x is no fault of ax.
+    let (x, z) = (residues("x", x.into_owned(), sx)?, z.map(Cow::into_owned));
+    let z = match (z, sz) {
+        (Some(z), marks) => Some(residues("z", z, marks)?),
+        (None, Some(_)) => return Err("sz without z".to_owned()),
+        (None, None) => None,
+    };
     let alignment = match (&ax, &az, &z) {
-        (Some(ax), Some(az), Some(z)) => Some(path((ax, az), (&x, z))?),
+        (Some(ax), Some(az), Some(z)) => Some(path((ax, az), (&x.letters, &z.letters))?),
         (None, None, _) => None,
         (Some(_), Some(_), None) => return Err("ax and az without z (say what x is aligned with)".to_owned()),
         _ => return Err("one of ax and az without the other (an alignment needs both)".to_owned()),
     };
     let has_homologue = z.is_some();
-    let x = residues("x", x.into_owned(), sx)?;
     let mut candidates = Vec::with_capacity(decoys.len() + 1);
-    if let Some(z) = z {
-        candidates.push(residues("z", z.into_owned(), sz)?);
-    } else if sz.is_some() {
-        return Err("sz without z".to_owned());
-    }
+    candidates.extend(z);
     let mut marks = sdecoys.unwrap_or_default().into_iter();
     for decoy in decoys {
         candidates.push(residues("a decoy", decoy, marks.next())?);

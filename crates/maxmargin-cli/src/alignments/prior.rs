@@ -1,0 +1,48 @@
+//! `--prior`: known scores that training goes on from.
+
+use maxmargin::data::alignments::{Alphabets, Substitutions};
+use maxmargin::data::input::Input;
+use maxmargin::tasks::alignment::Alignment;
+use maxmargin::weights::Weights;
+
+use crate::failure::{Failure, Result};
+use crate::options::{GapCosts, PriorName};
+use crate::train::Args;
+
+/// What gaps cost by BLOSUM62: the first column, and every further one.
+const BLOSUM62_GAPS: [f64; 2] = [11.0, 1.0];
+
+/// Known scores.
+pub(super) struct Known {
+    pub(super) name: String,
+    /// What gaps cost by them.
+    pub(super) gaps: Vec<f64>,
+    /// All that as weights of the task.
+    pub(super) weights: Weights,
+}
+
+impl Known {
+    /// CRC-32 of the weights: a checkpoint goes on with these only.
+    pub(super) fn checksum(&self) -> u32 {
+        crc32fast::hash(&self.weights.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>())
+    }
+}
+
+/// The scores that were asked for, where some were.
+pub(super) fn known(args: &Args, alphabets: &Alphabets, task: &Alignment) -> Result<Option<Known>> {
+    let Some(prior) = &args.align.prior else { return Ok(None) };
+    let (name, table) = match prior {
+        PriorName::Blosum62 => ("BLOSUM62".to_owned(), Substitutions::blosum62()?),
+        PriorName::File(path) => (path.display().to_string(), Substitutions::read(Input::open(path)?)?),
+    };
+    let gaps = match &args.align.prior_gaps {
+        Some(GapCosts(costs)) => costs.clone(),
+        None => BLOSUM62_GAPS.to_vec(),
+    };
+    let weights = table.weights(alphabets, task, &gaps).map_err(|what| {
+        let letters: String = alphabets.letters.letters().iter().collect();
+        let way_out = "say with --alphabet which letters have weights";
+        Failure::Data(format!("--prior {name}: {what}; the data have {letters} ({way_out})"))
+    })?;
+    Ok(Some(Known { name, gaps, weights }))
+}
