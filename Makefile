@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 
 # The environment in which the Python package is tested, and what it works together with.
 VENV ?= target/python
-PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars
+PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars "distributed>=2024.1" dask[array,dataframe] fsspec
 
 help: ## list the targets
 	@echo "make targets:"
