@@ -136,7 +136,8 @@ fn the_bits_do_not_depend_on_threads_and_a_round_asks_once() {
     let rows = x.views();
     for sizes in SIZES {
         let of = |threads| {
-            let field = parts(&task, &rows, &y, &weights, formulation(3.0, Rescaling::Margin, Penalty::Linear), sizes, threads);
+            let field =
+                parts(&task, &rows, &y, &weights, formulation(3.0, Rescaling::Margin, Penalty::Linear), sizes, threads);
             let (solution, _) = train(&field, 3.0, 18);
             assert_eq!(*field.asked.lock().unwrap() as u64, solution.report.rounds);
             solution.weights
@@ -167,8 +168,9 @@ fn what_cannot_be_is_refused() {
     let truths = [Joint::truths(0)];
     let problem = Problem::new(&task, &[0], &truths, None, Formulation::default()).unwrap();
     let solver = CuttingPlane { cache: Some(0), ..CuttingPlane::default() };
-    let failed =
-        solver.solve(&problem, &Settings::default(), &mut |_: &Progress| std::ops::ControlFlow::Continue(())).unwrap_err();
+    let failed = solver
+        .solve(&problem, &Settings::default(), &mut |_: &Progress| std::ops::ControlFlow::Continue(()))
+        .unwrap_err();
     assert!(matches!(failed, Error::Task(_)) && failed.to_string().contains("finite cuts"), "{failed}");
     let none = Facts { examples: 0, ..facts };
     assert!(Partitioned::new(&Broken, vec![facts, none], 4).is_err());

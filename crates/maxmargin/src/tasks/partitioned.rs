@@ -110,11 +110,11 @@ impl<'p> Partitioned<'p> {
             return Ok(answers[group].clone());
         }
         let cuts = self.partitions.cuts(w)?;
-        let is_sound = |(lhs, rhs): &(Vec<f64>, f64)| {
-            lhs.len() == w.len() && rhs.is_finite() && lhs.iter().all(|x| x.is_finite())
-        };
+        let is_sound =
+            |(lhs, rhs): &(Vec<f64>, f64)| lhs.len() == w.len() && rhs.is_finite() && lhs.iter().all(|x| x.is_finite());
         if cuts.len() != self.facts.len() || !cuts.iter().all(is_sound) {
-            let what = format!("the partitions must answer with {} finite cuts of {} numbers", self.facts.len(), w.len());
+            let what =
+                format!("the partitions must answer with {} finite cuts of {} numbers", self.facts.len(), w.len());
             return Err(Error::Task(what.into()));
         }
         let joint = |(g, (lhs, rhs)): (usize, (Vec<f64>, f64))| Joint {
