@@ -65,16 +65,16 @@ def load(run: str, job: Job, number: int, source: Any) -> Any:
     return _guarded(lambda: mine.open(source, number))
 
 
-def cuts(run: str, numbers: Sequence[int], news: Update, groups: Sequence[range], threads: int) -> Answer:
-    """A round."""
+def cuts(run: str, numbers: Sequence[int], news: Update, groups: Sequence[range], threads: int) -> Any:
+    """Of a round: an :class:`Answer`, or a failure."""
     shelf = _SHELVES.get(run)
-    return shelf.cuts(numbers, news, groups, threads) if shelf is not None else Answer(missing=tuple(numbers))
+    return Answer(missing=tuple(numbers)) if shelf is None else _guarded(lambda: shelf.cuts(numbers, news, groups, threads))
 
 
-def losses(run: str, numbers: Sequence[int], news: Update, threads: int) -> Answer:
-    """The training losses."""
+def losses(run: str, numbers: Sequence[int], news: Update, threads: int) -> Any:
+    """Of the last round: an :class:`Answer` with the training losses, or a failure."""
     shelf = _SHELVES.get(run)
-    return shelf.losses(numbers, news, threads) if shelf is not None else Answer(missing=tuple(numbers))
+    return Answer(missing=tuple(numbers)) if shelf is None else _guarded(lambda: shelf.losses(numbers, news, threads))
 
 
 def drop(run: str, numbers: Sequence[int]) -> None:

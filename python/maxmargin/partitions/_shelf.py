@@ -43,11 +43,6 @@ class Answer:
     losses: dict[int, float] = field(default_factory=dict)
     seconds: float = 0.0
 
-    @property
-    def nbytes(self) -> int:
-        """What it takes to send it."""
-        return sum(int(lhs.nbytes) + 8 for lhs, _ in self.sums.values()) + 8 * len(self.losses)
-
 
 class Shelf:
     """Answers for the partitions that it holds; everything that it says is a function of w and of them."""

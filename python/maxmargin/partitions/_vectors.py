@@ -129,8 +129,8 @@ class Weights:
             return False
         else:
             assert isinstance(news.vector, Sparse)
-            if not self.w.flags.writeable:
-                self.w = self.w.copy()
+            # Where driver and worker are one process, the vector may still be the driver's.
+            self.w = self.w.copy()
             self.w[news.vector.places] = news.vector.values
         self.version = news.version
         return True
