@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
+from dask.delayed import delayed
 
 from maxmargin.partitions import _sources
 
@@ -49,5 +49,5 @@ def listed(X: Any, *others: Any) -> list[Any]:
         parts.append(_pieces(collection, "y"))
         if len(parts[-1]) != len(parts[0]):
             raise ValueError(f"X has {len(parts[0])} parts, y or sample_weight has {len(parts[-1])}; repartition one of them")
-    together = dask.delayed(_together, pure=False)
+    together = delayed(_together, pure=False)
     return [together(*pieces) for pieces in zip(*parts, strict=True)]

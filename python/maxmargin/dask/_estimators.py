@@ -74,7 +74,7 @@ def train(
 class _Distributed(Estimator):
     """``fit`` on a cluster instead of in this process. Everything else is the ordinary estimator's."""
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any = None,
@@ -118,29 +118,29 @@ class _Distributed(Estimator):
         return local
 
 
-class DaskLinearClassifier(_Distributed, LinearClassifier):
+class DaskLinearClassifier(_Distributed, LinearClassifier):  # type: ignore[misc]
     """:class:`maxmargin.LinearClassifier`, trained on a cluster."""
 
 
-class DaskTaxonomyClassifier(_Distributed, TaxonomyClassifier):
+class DaskTaxonomyClassifier(_Distributed, TaxonomyClassifier):  # type: ignore[misc]
     """:class:`maxmargin.TaxonomyClassifier`, trained on a cluster."""
 
 
-class DaskMultilabelClassifier(_Distributed, MultilabelClassifier):
+class DaskMultilabelClassifier(_Distributed, MultilabelClassifier):  # type: ignore[misc]
     """:class:`maxmargin.MultilabelClassifier`, trained on a cluster."""
 
 
-class DaskSequenceTagger(_Distributed, SequenceTagger):
+class DaskSequenceTagger(_Distributed, SequenceTagger):  # type: ignore[misc]
     """:class:`maxmargin.SequenceTagger`, trained on a cluster."""
 
 
-class DaskTreeParser(_Distributed, TreeParser):
+class DaskTreeParser(_Distributed, TreeParser):  # type: ignore[misc]
     """:class:`maxmargin.TreeParser`, trained on a cluster."""
 
 
-class DaskSequenceAligner(_Distributed, SequenceAligner):
+class DaskSequenceAligner(_Distributed, SequenceAligner):  # type: ignore[misc]
     """:class:`maxmargin.SequenceAligner`, trained on a cluster."""
 
 
-class DaskFactorGraphModel(_Distributed, FactorGraphModel):
+class DaskFactorGraphModel(_Distributed, FactorGraphModel):  # type: ignore[misc]
     """:class:`maxmargin.FactorGraphModel`, trained on a cluster."""

@@ -10,7 +10,7 @@ import asyncio
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from distributed import Future, fire_and_forget
@@ -185,7 +185,7 @@ class Holders:
 
     # Faults.
 
-    async def settled(self, asked: dict[Any, tuple[Sequence[str], Awaitable[Any]]]) -> dict[Any, Any]:
+    async def settled(self, asked: Mapping[Any, tuple[Sequence[str], Awaitable[Any]]]) -> dict[Any, Any]:
         """The answers of those that gave one. Each needs some workers; the partitions of those that were lost have other owners then."""
         tasks = {asyncio.ensure_future(work): key for key, (_, work) in asked.items()}
         needs = {key: addresses for key, (addresses, _) in asked.items()}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from distributed import WorkerPlugin
-from distributed.protocol import to_serialize
+from distributed.protocol.serialize import to_serialize
 
 from maxmargin.dask import _worker
 from maxmargin.partitions import _tree

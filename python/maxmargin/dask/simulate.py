@@ -1,12 +1,12 @@
 """How long will it take on how many workers? ``python -m maxmargin.dask.simulate --help``
 
-A round is: send w to every worker, let them make their cuts side by side, receive and add up the sums, solve the dual. Workers share the
-first and the last part of it, which go through the driver's one wire and its one processor, and divide the second. So
+A round is: send w to every worker, let them make their cuts side by side, add up the sums, solve the dual. Each process sends to and
+receives from at most F others, which do so in turn, so that W workers are a tree of L levels. With T the seconds that one thread needs
+for the cuts of all partitions,
 
-    round(W) = latency + W per_worker + T / (W threads) + W (down + up) (1 / bandwidth + per_byte) + master
+    round(W) = L latency + T / (W threads) + L min(W, F) (down + up) (1 / bandwidth + per_byte) + master
 
-with T the seconds that one thread needs for the cuts of all partitions. The number of rounds does not depend on W. The constants
-are measured by ``make bench-dask``; the network is yours to say.
+The number of rounds does not depend on W. The constants are measured by ``make bench-dask``; the network is yours to say.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from maxmargin.dask._relay import FAN_OUT
+
 
 @dataclass(frozen=True)
 class Engine:
     """What the engine costs, in seconds. Measured by ``make bench-dask`` on 2 cores, loopback."""
 
-    # A round that sends next to nothing to one worker.
-    latency: float = 0.012
-    # One worker more.
-    per_worker: float = 0.003
-    # What driver and worker do with a byte besides sending it: serialise, copy, add up.
+    # A level of a round that sends next to nothing.
+    latency: float = 0.003
+    # What two processes do with a byte besides sending it: serialise, copy, add up.
     per_byte: float = 1.5e-9
 
 
@@ -91,7 +91,7 @@ def predict(problem: Problem, workers: int, threads: int = 1, bandwidth: float =
     threads : int
         Of each of them.
     bandwidth : float
-        Of the driver's network, in bytes a second; 1.25e9 is 10 Gbit/s.
+        Of the network of each process, in bytes a second; 1.25e9 is 10 Gbit/s.
     engine : Engine, optional
         What the engine costs. Default: as measured.
 
@@ -102,13 +102,27 @@ def predict(problem: Problem, workers: int, threads: int = 1, bandwidth: float =
     True
     """
     engine = engine or Engine()
-    moved = workers * (problem.down + problem.up)
+    depth = levels(workers)
+    moved = depth * min(workers, FAN_OUT) * (problem.down + problem.up)
     return Round(
         workers,
         compute=problem.thread_seconds / (workers * threads),
         transfer=moved * (1 / bandwidth + engine.per_byte),
-        rest=engine.latency + workers * engine.per_worker + problem.master_seconds,
+        rest=depth * engine.latency + problem.master_seconds,
     )
+
+
+def levels(workers: int) -> int:
+    """How often a message is passed on until all have it.
+
+    >>> [levels(workers) for workers in (1, 4, 5, 20, 21, 1000)]
+    [1, 1, 2, 2, 3, 5]
+    """
+    depth, reached = 1, FAN_OUT
+    while reached < workers:
+        depth += 1
+        reached += FAN_OUT**depth
+    return depth
 
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -162,7 +176,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--fill", type=float, default=1.0, help="share of a worker's sum that is not zero (default: 1)")
     parser.add_argument("--master-seconds", type=float, default=0.0, help="of the dual, a round (default: 0)")
     parser.add_argument("--threads", type=int, default=1, help="of each worker (default: 1)")
-    parser.add_argument("--bandwidth", type=float, default=1.25e9, help="of the driver's network, bytes a second (default: 1.25e9, 10 Gbit/s)")
+    parser.add_argument("--bandwidth", type=float, default=1.25e9, help="of the network of each process, bytes a second (default: 1.25e9, 10 Gbit/s)")
     parser.add_argument("--plot", metavar="FILE.png", help="also draw it; needs matplotlib")
     given = parser.parse_args(words)
     problem = Problem(given.dimension, given.thread_seconds, given.rounds, given.fill, given.master_seconds)

@@ -35,7 +35,10 @@ class Engine(Protocol):
     """Asks the processes that hold the partitions."""
 
     traffic: Traffic
-    workers: int
+
+    @property
+    def workers(self) -> int:
+        """How many processes hold partitions."""
 
     def begin(self, partitions: Sequence[Any]) -> None:
         """These are the partitions, as :func:`listed` gives them."""
@@ -75,11 +78,15 @@ class Local:
 
     def __init__(self, threads: int = 0) -> None:
         self.traffic = Traffic()
-        self.workers = 1
         self._threads = threads
         self._partitions: Sequence[Any] = ()
         self._shelf: Shelf | None = None
         self._version = 0
+
+    @property
+    def workers(self) -> int:
+        """This process."""
+        return 1
 
     def begin(self, partitions: Sequence[Any]) -> None:
         """These are the partitions."""

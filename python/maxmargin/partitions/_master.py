@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ class Master:
             most = _tree.total({(0, k): fact.max_loss for k, fact in enumerate(mine)}, len(mine), lambda a, b: a + b)
             checksum = 0
             for fact in mine:
-                checksum = (checksum * 0x100000001B3 ^ fact.checksum) & (2**64 - 1)
+                checksum = zlib.crc32(fact.checksum.to_bytes(4, "little"), checksum)
             found.append((sum(fact.examples for fact in mine), most, all(fact.is_exact for fact in mine), checksum))
         return found
 

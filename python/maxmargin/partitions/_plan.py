@@ -27,7 +27,8 @@ _ONE_PLACE = "needs all examples in one place; take the estimator without partit
 _KERNEL = ("kernel", "gamma", "degree", "coef0", "low_rank", "basis", "kernel_cache", "sample_size", "sampling", "bound")
 _REFUSED = {
     **dict.fromkeys(_KERNEL, f"a kernel {_ONE_PLACE}"),
-    "C_path": "partitions are trained at one C; call it once for each, with warm_start=True",
+    "C_path": "partitions are trained at one C at a time; train once for each",
+    "warm_start": "training on partitions begins with w = 0",
     "folds": "cross-validation is not done on partitions; train on some of them and evaluate on the others",
     "keep_best": "there are no held-out examples on partitions",
 }
@@ -87,7 +88,7 @@ class Plan:
             raise ValueError("some partitions are text and some are samples in memory; all must be of one sort")
 
     def _merged(self) -> bytes:
-        return bytes(_native.merge(self.job.task, self.job.options, [s.native for s in self._surveys], "the partitions"))
+        return bytes(_native.merge(self.job.task, self.job.options, [s.native or b"" for s in self._surveys], "the partitions"))
 
     # Tags.
 
@@ -131,11 +132,8 @@ class Plan:
         if task == "binary":
             # The second class is the positive one, as for samples in memory.
             options += ["--positive", words[1]]
-        job = self._new_job(task, options)
-        if task != self.job.task:
-            self._survey(job, surveys)
-        self.job = job
-        self.job = job.with_blank(self._merged())
+        self.job = self._new_job(task, options)
+        self.job = self.job.with_blank(self._merged())
 
     def _first_task(self) -> str:
         if isinstance(self.estimator, MultilabelClassifier):
@@ -164,11 +162,14 @@ class Plan:
         if isinstance(estimator, MultilabelClassifier):
             estimator._form = _same([s.form for s in self._surveys], "label sets", "form")
         estimator.classes_ = self._classes()
-        if isinstance(estimator, RowClassifier):
+        if not isinstance(estimator, MultilabelClassifier):
             _check_classes(estimator)
             estimator._words = estimator._names(estimator.classes_)
             task = estimator._task(len(estimator.classes_))
-            options = estimator._options(**{**estimator._prepare(self.folder), **_common(estimator)})
+            changed = {**estimator._prepare(self.folder), **_common(estimator)}
+            if isinstance(estimator.class_weight, str) and estimator.class_weight == "balanced":
+                changed["class_weight"] = self._balanced()
+            options = estimator._options(**changed)
             names, ids = estimator._words, np.arange(len(estimator._words), dtype=np.uint32)
         else:
             estimator._words = _labels.words_of(estimator.classes_, _labels.SET_LABEL)
@@ -204,6 +205,14 @@ class Plan:
         if any(part.dtype.kind == "O" for part in parts):
             return _labels.unique(_labels.one_dimensional([label for part in parts for label in part.tolist()]))
         return _labels.unique(np.concatenate(parts))
+
+    def _balanced(self) -> dict[str, float]:
+        """Weights with which all classes of all partitions count the same."""
+        estimator: Any = self.estimator
+        counts = np.zeros(len(estimator.classes_), np.int64)
+        for found in self._surveys:
+            np.add.at(counts, _labels.places(np.asarray(found.labels), estimator.classes_), found.counts)
+        return {word: float(counts.sum() / len(counts) / count) for word, count in zip(estimator._words, counts, strict=True)}
 
     def _label_sets(self) -> tuple[list[str], NDArray[np.uint32]]:
         """All label sets of all partitions, each as often as it is there: pairs of labels may be chosen by that."""
@@ -241,7 +250,8 @@ class Plan:
 
 def _bare(estimator: Estimator) -> Estimator:
     """An estimator of the ordinary class with the same parameters, which workers get."""
-    return _local_type(estimator)(**estimator.get_params(deep=False))
+    bare: Estimator = _local_type(estimator)(**estimator.get_params(deep=False))
+    return bare
 
 
 def _local_type(estimator: Estimator) -> type[Any]:

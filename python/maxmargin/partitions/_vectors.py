@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ Floats = NDArray[np.float64]
 class Sparse:
     """The entries of a vector that are not zero (of an :class:`Update`: that have changed); places ascend."""
 
-    places: NDArray[np.int32] | NDArray[np.int64]
+    places: NDArray[Any]
     values: Floats
     size: int
 
