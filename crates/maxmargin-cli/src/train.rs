@@ -299,7 +299,7 @@ impl<'a> Session<'a> {
     ) -> Result<Outcome> {
         let args = self.args;
         if self.is_blank {
-            return Ok(Outcome::blank(formulation(args, examples.outputs.len()), task.dimension()));
+            return Ok(Outcome::blank(formulation(args, examples.outputs.len().max(1)), task.dimension()));
         }
         let bits =
             |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
