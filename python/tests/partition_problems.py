@@ -7,7 +7,7 @@ PARTS = 5
 
 def cut(samples, parts=PARTS):
     """Neighbours, in parts of different sizes."""
-    n = len(samples)
+    n = samples.shape[0] if hasattr(samples, "shape") else len(samples)
     ends = [0, *(n * (k + 1) * (k + 2) // (parts * (parts + 1)) for k in range(parts))]
     return [samples[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
@@ -24,9 +24,9 @@ def problems():
     found["multiclass"] = ({"task": "multiclass", "C": 0.5, "bias": 1.0}, X, y)
     X, y, tree = datasets.make_taxonomy(120, random_state=3)
     found["taxonomy"] = ({"task": "taxonomy", "C": 0.5, "taxonomy": tree}, X, y)
-    X, y = datasets.make_multilabel(120, random_state=3)
+    X, y = datasets.make_multilabel(80, random_state=3)
     found["multilabel"] = ({"task": "multilabel", "C": 0.5}, X, y)
-    X, y = datasets.make_tags(60, random_state=3)
+    X, y = datasets.make_tags(40, random_state=3)
     found["tag"] = ({"task": "tag", "C": 0.5, "format": "columns"}, X, y)
     X, y = datasets.make_trees(40, random_state=3)
     found["parse"] = ({"task": "parse", "C": 0.5}, X, y)
@@ -40,9 +40,17 @@ def problems():
 TASKS = ("binary", "multiclass", "taxonomy", "multilabel", "tag", "parse", "graph", "align")
 
 
+SIZES = {
+    "graph": ["--height", "3", "--width", "3", "--labels", "3", "--features", "4"],
+    "align": ["--length", "12", "--decoys", "3"],
+    "multilabel": ["--features", "10", "--labels", "8"],
+    "multiclass": ["--features", "8", "--classes", "4"],
+}
+
+
 def text(task, n_samples=60, seed=3):
     """Generated text in the task's format, cut between examples."""
-    options = ["--examples", str(n_samples), "--seed", str(seed)]
+    options = ["--examples", str(n_samples), "--seed", str(seed), *SIZES.get(task, [])]
     whole = _native.generate(task, options).decode()
     if task == "tag":
         examples = [block + "\n\n" for block in whole.strip().split("\n\n")]

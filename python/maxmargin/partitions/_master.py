@@ -27,7 +27,7 @@ class Master:
         self._job = job
         self._groups = _tree.groups(partitions, groups or 1)
         self.figures = {"bytes_sent": 0, "bytes_received": 0, "seconds_transport": 0.0, "seconds_cuts": 0.0}
-        self.rounds_asked = 0
+        self._rounds = 0
 
     def _facts(self, facts: Sequence[Facts]) -> list[tuple[int, float, bool, int]]:
         """Of each group."""
@@ -44,7 +44,7 @@ class Master:
     def ask(self, w: Floats) -> list[tuple[Any, float]]:
         """A round: one cut of each group."""
         sums = self._engine.cuts(w, self._groups)
-        self.rounds_asked += 1
+        self._rounds += 1
         answer = []
         for g, group in enumerate(self._groups):
             mine = {node: value for (owner, node), value in sums.items() if owner == g}
@@ -76,8 +76,8 @@ class Master:
         blank = self._job.blank_model()
         model, summary, notes = _native.train_partitions(self._job.task, options, blank, groups, self.ask, self.loss, on_round)
         self._count()
-        report = {**json.loads(summary), "partitions": len(facts), "workers": self._engine.workers, **self.figures}
-        report["rounds_asked"] = self.rounds_asked
+        report = {"task": self._job.task, **json.loads(summary), "dimension": facts[0].dimension}
+        report.update(oracle_calls=self._rounds * report["examples"], partitions=len(facts), workers=self._engine.workers, **self.figures)
         return model, json.dumps(report), notes
 
 
