@@ -1,7 +1,7 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python wheel docs lint bench bench-long fuzz doc install clean
+.PHONY: help demo test test-python wheel docs lint bench bench-long bench-dask fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 
 # The environment in which the Python package is tested, and what it works together with.
 VENV ?= target/python
-PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars
+PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars "distributed>=2024.1" dask[array,dataframe] fsspec
 
 help: ## list the targets
 	@echo "make targets:"
@@ -61,6 +61,9 @@ bench: ## measure, and compare with others; ARGS="..." goes to bench/run
 
 bench-long: ## the measurements that take over ten minutes each; allow two hours
 	@bench/run --long $(ARGS)
+
+bench-dask: ## training on a Dask cluster of this machine, against one process
+	@bench/run --only dask-overhead,dask-processes,dask-loss $(ARGS)
 
 fuzz: ## fuzz a reader: FUZZ_TARGET=svmlight|taxonomy|tagging|trees|graphs|alignments|substitutions|model FUZZ_SECONDS=60 (needs cargo-fuzz and nightly Rust)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || \

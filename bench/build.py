@@ -7,7 +7,7 @@ import sys
 
 from measure import ROOT, TARGET, relative, run, say
 
-PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "sklearn-crfsuite", "libsvm-official", "matplotlib", "parasail", "maturin>=1.9.4,<2"]
+PEERS = ["liblinear-official", "scikit-learn", "python-crfsuite", "sklearn-crfsuite", "libsvm-official", "matplotlib", "parasail", "distributed", "maturin>=1.9.4,<2"]
 PEERS_SCRIPT = ROOT / "bench" / "peers.py"
 
 

@@ -5,6 +5,7 @@ from alignment import align_real, align_speed, align_thja04
 from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from against_libsvm import kernel_adult, kernel_checkers, kernel_checkers_million, kernel_covertype
+from dask_cluster import dask_loss, dask_overhead, dask_processes
 from factors import factor_certify, factor_chains, factor_curves, factor_memory, factor_pass, factor_slovak
 from graphs import factor_grids, factor_multilabel
 from inputs import A9A, COVERTYPE, nonzeros
@@ -223,6 +224,9 @@ COMPARISONS = {
     "python-linear": python_linear,
     "python-tagger": python_tagger,
     "python-task": python_task,
+    "dask-overhead": dask_overhead,
+    "dask-processes": dask_processes,
+    "dask-loss": dask_loss,
 }
 # Those that take over ten minutes.
 LONG = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # What stands for the empty set among the ids of sets.
-_EMPTY = 4294967295
+EMPTY = 4294967295
 
 
 def members_of(Y: Any) -> tuple[list[NDArray[Any]], int]:
@@ -60,6 +60,18 @@ def is_sets(Y: Any) -> bool:
     if hasattr(Y, "tocsr") or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.dtype.kind != "O"):
         return False
     return isinstance(Y, Iterable) and any(isinstance(labels, (Set, tuple)) for labels in Y)
+
+
+def distinct_labels(sets: Iterable[Any]) -> NDArray[Any]:
+    """The labels of all sets, sorted, checked."""
+    members: list[Any] = []
+    for i, labels in enumerate(sets):
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise ValueError(f"y: sample {i} is {labels!r}, not a set of labels")
+        members += labels
+    _labels.check_kinds(members, "y, labels of all sets")
+    is_plain = bool(members) and isinstance(members[0], (str, int))
+    return _labels.unique(np.asarray(members) if is_plain else _labels.one_dimensional(members))
 
 
 @documented
@@ -165,13 +177,7 @@ class MultilabelClassifier(RowEstimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if is_sets(y):
             y, self._form = list(y), "sets"
-            for i, labels in enumerate(y):
-                if isinstance(labels, str) or not isinstance(labels, Iterable):
-                    raise ValueError(f"y: sample {i} is {labels!r}, not a set of labels")
-            members = [label for labels in y for label in labels]
-            _labels.check_kinds(members, "y, labels of all sets")
-            array = _labels.one_dimensional(members)
-            self.classes_ = _labels.unique(np.asarray(members) if members and isinstance(members[0], (str, int)) else array)
+            self.classes_ = distinct_labels(y)
         else:
             self._form = "sparse" if hasattr(y, "tocsr") else "dense"
             self.classes_ = np.arange(members_of(y)[1])
@@ -187,7 +193,7 @@ class MultilabelClassifier(RowEstimator):
         if not names:
             raise ValueError("no sample has any label: there is nothing to learn, not even the class of labels")
         place = {labels: k for k, labels in enumerate(names)}
-        ids = np.array([place.get(labels, _EMPTY) for labels in sets], np.uint32)
+        ids = np.array([place.get(labels, EMPTY) for labels in sets], np.uint32)
 
         def prepare(folder: Folder) -> list[str]:
             options = self._options()

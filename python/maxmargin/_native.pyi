@@ -89,6 +89,81 @@ def train_task(
     output (==) is asked for its features and its loss once.
     """
 
+def survey(task: str, options: Sequence[str], data: bytes, name: str) -> bytes:
+    """What the dictionaries have to know of one partition of text, for `merge` alone to read; messages call it `name`."""
+
+def merge(task: str, options: Sequence[str], surveys: Sequence[bytes], name: str) -> bytes:
+    """The dictionaries of all partitions, whose surveys come in their order: a model file whose weights are zero."""
+
+def blank(task: str, options: Sequence[str], rows: Rows, names: Sequence[str], ids: NDArray[np.uint32]) -> bytes:
+    """The same of rows: `names` are all labels of all partitions; `rows` tell the columns and, with `ids`, how often a label is there."""
+
+class Partition:
+    """Examples of one partition, as the solvers take them; a thread of its own serves them."""
+
+    @staticmethod
+    def of_text(task: str, options: Sequence[str], blank: bytes, data: bytes, name: str) -> Partition:
+        """Of text in the task's format, plain or compressed. ValueError names `name` and the line."""
+
+    @staticmethod
+    def of_rows(
+        task: str,
+        options: Sequence[str],
+        blank: bytes,
+        rows: Rows,
+        names: Sequence[str],
+        ids: NDArray[np.uint32],
+        costs: NDArray[np.float64] | None = None,
+    ) -> Partition:
+        """Of rows, as for train_rows."""
+
+    @property
+    def examples(self) -> int: ...
+    @property
+    def weight(self) -> float:
+        """The sum of the weights of the examples."""
+
+    @property
+    def dimension(self) -> int:
+        """Of w."""
+
+    @property
+    def max_loss(self) -> float:
+        """The sum over the examples of their largest loss."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Does the oracle find the maximum for all of them?"""
+
+    @property
+    def checksum(self) -> int:
+        """Of the data."""
+
+    def cut(self, w: NDArray[np.float64], threads: int = 0) -> tuple[NDArray[np.float64], float]:
+        """Sums over its examples: a function of w, the same bits for any number of threads."""
+
+    def loss(self, w: NDArray[np.float64], threads: int = 0) -> float:
+        """The sum of the losses of the predictions at w."""
+
+    def close(self) -> None:
+        """Frees the memory."""
+
+def train_partitions(
+    task: str,
+    options: Sequence[str],
+    blank: bytes,
+    facts: Sequence[tuple[int, float, bool, int]],
+    ask: Callable[[NDArray[np.float64]], list[tuple[Any, float]]],
+    loss: Callable[[NDArray[np.float64]], float],
+    on_round: Callable[[str], object] | None,
+) -> tuple[bytes, str, list[str]]:
+    """Trains from cuts: what train_text returns.
+
+    `facts`: examples, max_loss, is_exact and checksum of each group of partitions, one group unless the options say --groups. `ask(w)`
+    is called once a round and returns a cut of each group, (lhs, rhs): sums over its examples, lhs dense or (places, values).
+    `loss(w)`: the sum of the training losses, asked for once in the end. What they raise comes out again.
+    """
+
 def crfsuite_text(sequences: Any, tags: Any | None) -> bytes:
     """Sentences whose tokens are dicts, lists of attributes or strings, in the text format of CRFsuite, which `--format crfsuite`
     reads. A value of a dict may be a number, a bool, a word (KEY=WORD) or a dict or list of those (KEY:SUB). ValueError names

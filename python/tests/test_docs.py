@@ -82,7 +82,7 @@ def test_there_are_pages():
 def test_it_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = blocks(page.read_text(encoding="utf-8"))
-    for friend in ("sklearn", "pandas", "scipy"):
+    for friend in ("sklearn", "pandas", "scipy", "distributed"):
         if any(re.search(rf"^\s*(?:from|import) {friend}\b", block, flags=re.MULTILINE) for kind, block in found if kind == "python"):
             pytest.importorskip(friend)
     namespace = {"__name__": "__main__"}

@@ -2,6 +2,8 @@
 //!
 //! Settings are the words that the program takes, so that names, defaults, rules and messages are its own.
 
+mod partitions;
+
 use clap::{CommandFactory, FromArgMatches};
 use maxmargin::data::svmlight::{Labelled, Labels};
 use maxmargin::model::Saved;
@@ -17,6 +19,7 @@ use crate::log::Log;
 pub use crate::streams::Written;
 use crate::training::{Examples, Vectors};
 use crate::{Cli, Command, evaluate, generate, inspect, multilabel, predict, streams, tagging, taxonomy, train};
+pub use partitions::{Facts, Group, Partition, blank, merge, survey, train_partitions};
 
 /// What messages call the data.
 pub const NAME: &str = "data";
@@ -28,6 +31,15 @@ pub enum Data {
     Text(Vec<u8>),
     /// Rows whose labels are classes, in the order that these are to have, or for sets words with commas between.
     Rows(Labelled),
+}
+
+impl Data {
+    fn parts(self) -> (Vec<u8>, Option<Labelled>) {
+        match self {
+            Self::Text(text) => (text, None),
+            Self::Rows(rows) => (Vec::new(), Some(rows)),
+        }
+    }
 }
 
 /// What happens beside training.
@@ -51,13 +63,8 @@ pub struct Trained {
 
 /// `maxmargin train TASK`
 pub fn train(task: &str, options: &[String], data: Data, hooks: Hooks) -> Result<Trained> {
-    let first = ["train", task, NAME, "--model", "memory", "--json", "--quiet"].map(str::to_owned);
-    let (command, identity) = parse(first.iter().chain(options))?;
-    let Command::Train(args) = command else { unreachable!("the word says train") };
-    let (rows, text) = match data {
-        Data::Text(text) => (None, text),
-        Data::Rows(rows) => (Some(rows), Vec::new()),
-    };
+    let (args, identity) = words_of_train(task, NAME, options)?;
+    let (text, rows) = data.parts();
     let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
     let (model, written) = streams::in_memory(NAME, text, move || train::in_memory(&args, identity, rows, log, halt));
     let summary = String::from_utf8_lossy(&written.output).into_owned();
@@ -89,17 +96,20 @@ pub fn train_own<'e, T: Task>(
     hooks: Hooks,
 ) -> Result<(Vec<f64>, String)> {
     // The word for the task is one that any has to have; nothing that depends on it is asked.
-    let first = ["train", "multiclass", NAME, "--model", "memory", "--json", "--quiet"].map(str::to_owned);
-    let (command, identity) = parse(first.iter().chain(options))?;
-    let Command::Train(args) = command else { unreachable!("the word says train") };
+    let (args, identity) = words_of_train("multiclass", NAME, options)?;
     let examples = Examples { inputs, outputs, weights, folds: None, vectors: Vectors::Own, heldout: None };
+    let own = train::Own { task, examples, count: None, checksum: 0 };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
     let start = start.map(Weights::from);
-    let (outcome, _) =
-        streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, task, &examples, start, log, halt));
+    let (outcome, _) = streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, &own, start, log, halt));
     let outcome = outcome?;
+    Ok((outcome.weights().as_slice().to_vec(), told(&outcome)))
+}
+
+/// What the summary would tell of training, in JSON.
+fn told(outcome: &train::Outcome) -> String {
     let (of, step) = (&outcome.summary, outcome.step());
-    let summary = serde_json::json!({
+    serde_json::json!({
         "solver": of.solver,
         "status": of.status,
         "certificate": of.certificate,
@@ -118,9 +128,16 @@ pub fn train_own<'e, T: Task>(
         "seconds_oracle": step.seconds_oracle,
         "seconds_qp": step.seconds_qp,
         "train_loss": of.train_loss,
-    });
-    let summary = summary.to_string();
-    Ok((outcome.weights().as_slice().to_vec(), summary))
+    })
+    .to_string()
+}
+
+/// The options of `train`, with data that messages call `name`.
+fn words_of_train(task: &str, name: &str, options: &[String]) -> Result<(train::Args, Identity)> {
+    let first = ["train", task, name, "--model", "memory", "--json", "--quiet"].map(str::to_owned);
+    let (command, identity) = parse(first.iter().chain(options))?;
+    let Command::Train(args) = command else { unreachable!("the word says train") };
+    Ok((*args, identity))
 }
 
 /// The scores of all classes or labels for each row, one row after the other, and how many they are. Of a label of a set: what it

@@ -19,6 +19,7 @@ mod memory;
 mod multilabel;
 mod options;
 mod parsing;
+mod partitions;
 mod paths;
 mod predict;
 mod progress;

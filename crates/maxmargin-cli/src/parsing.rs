@@ -3,7 +3,7 @@
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
 pub(crate) mod predict;
-mod sentences;
+pub(crate) mod sentences;
 pub(crate) mod train;
 
 use maxmargin::tasks::parsing::Parsing;

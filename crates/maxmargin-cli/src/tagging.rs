@@ -15,6 +15,7 @@ use maxmargin::tasks::tagging::Sentence;
 
 use crate::failure::Result;
 use crate::options::FormatName;
+use crate::train::Args;
 
 /// The format of that name, with its template.
 fn format(name: Option<FormatName>, template: Option<&Path>) -> Result<Format> {
@@ -34,13 +35,18 @@ fn columns(template: Option<&Path>) -> Result<Features> {
     Ok(Features::Template(Template::parse(&path.display().to_string(), &text)?))
 }
 
+/// The format that the options of `train` name.
+pub(crate) fn format_of(args: &Args) -> Result<Format> {
+    format(args.tag.format, args.tag.template.as_deref())
+}
+
 /// The sentences as the task takes them.
-fn sentences(sequences: &Sequences) -> Vec<Sentence<'_>> {
+pub(crate) fn sentences(sequences: &Sequences) -> Vec<Sentence<'_>> {
     let of = |s| Sentence::new(&sequences.tokens, sequences.edges.as_ref(), sequences.sentence(s));
     (0..sequences.len()).map(of).collect()
 }
 
 /// Their tags.
-fn tags(sequences: &Sequences) -> Vec<Vec<u32>> {
+pub(crate) fn tags(sequences: &Sequences) -> Vec<Vec<u32>> {
     (0..sequences.len()).map(|s| sequences.tags[sequences.sentence(s)].to_vec()).collect()
 }

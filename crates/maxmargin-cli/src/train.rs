@@ -30,6 +30,7 @@ use crate::options::{
     self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions, PriorName,
     ProblemOptions, SolverOptions, StoppingOptions, TagOptions, TaxonomyOptions, ValidationOptions,
 };
+use crate::partitions::survey::Merged;
 use crate::progress::Display;
 use crate::step::Step;
 use crate::summary::{Described, Summary};
@@ -115,17 +116,43 @@ pub(crate) fn in_memory(
     Ok(train(session)?.unwrap_or_default())
 }
 
+/// The bytes of a model without weights, with the dictionaries of all partitions.
+pub(crate) fn blank(args: &Args, identity: Identity, merged: Merged) -> Result<Vec<u8>> {
+    refusals::check(args)?;
+    let session = Session::new(args, identity, None, Halt::CtrlC)?;
+    Ok(train(Session { merged: Some(merged), in_memory: true, is_blank: true, ..session })?.unwrap_or_default())
+}
+
+/// The same for rows, whose labels are all that there are.
+pub(crate) fn blank_for_rows(args: &Args, identity: Identity, rows: Labelled) -> Result<Vec<u8>> {
+    refusals::check(args)?;
+    let session = Session::new(args, identity, None, Halt::CtrlC)?;
+    Ok(train(Session { rows: Some(rows), in_memory: true, is_blank: true, ..session })?.unwrap_or_default())
+}
+
+/// Examples of another program.
+pub(crate) struct Own<'e, T: Task> {
+    pub(crate) task: &'e T,
+    pub(crate) examples: Examples<'e, T>,
+    /// How many there are, where each of these stands for several.
+    pub(crate) count: Option<usize>,
+    /// Of what they are made of.
+    pub(crate) checksum: u32,
+}
+
 /// Trains a task that is not the program's.
-pub(crate) fn own<'e, T: Task>(
+pub(crate) fn own<T: Task>(
     args: &Args,
     identity: Identity,
-    task: &'e T,
-    examples: &Examples<'e, T>,
+    own: &Own<'_, T>,
     start: Option<Weights>,
     log: Log,
     halt: Halt,
 ) -> Result<Outcome> {
-    Session::new(args, identity, Some(log), halt)?.train(task, examples, start, &[], &|i| i as u64 + 1)
+    let session = Session::new(args, identity, Some(log), halt)?;
+    let checksums = [("the examples", own.checksum)];
+    let line = |i| i as u64 + 1;
+    Session { drawn_from: own.count, ..session }.train(own.task, &own.examples, start, &checksums, &line)
 }
 
 fn train(session: Session<'_>) -> Result<Finished> {
@@ -151,6 +178,9 @@ pub(crate) struct Session<'a> {
     halt: Halt,
     /// Examples that need not be read, where they are classes or sets.
     rows: Option<Labelled>,
+    /// The dictionaries of all partitions, where the model is to be one without weights.
+    pub(crate) merged: Option<Merged>,
+    is_blank: bool,
     /// Does the model stay in memory?
     in_memory: bool,
     pub(crate) pool: Pool,
@@ -172,6 +202,34 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// No training at all.
+    fn blank(formulation: Formulation, dimension: usize) -> Self {
+        let trained = Trained::blank(formulation.c, dimension);
+        let step = &trained.kept.step;
+        let summary = model::Summary {
+            solver: trained.solver.to_owned(),
+            status: step.status,
+            certificate: step.certificate,
+            examples: 0,
+            c: step.c,
+            epsilon: 0.0,
+            primal: 0.0,
+            dual: 0.0,
+            gap: 0.0,
+            rounds: 0,
+            passes: 0.0,
+            train_loss: 0.0,
+        };
+        Self { trained, formulation, summary, seconds_reading: 0.0 }
+    }
+
+    /// Removes the checkpoint where there is nothing left to do.
+    pub(crate) fn clear(&self) {
+        if let Some(saver) = self.trained.saver.as_ref().filter(|_| self.trained.is_done()) {
+            saver.remove();
+        }
+    }
+
     pub(crate) fn weights(&self) -> &Weights {
         &self.trained.kept.weights
     }
@@ -190,6 +248,8 @@ impl<'a> Session<'a> {
             log,
             halt,
             rows: None,
+            merged: None,
+            is_blank: false,
             in_memory: false,
             pool: Pool::new(args.solver.threads.unwrap_or(0))?,
             began: Instant::now(),
@@ -203,6 +263,9 @@ impl<'a> Session<'a> {
     pub(crate) fn labelled(&mut self, rule: LabelRule) -> Result<Read> {
         if let Some(examples) = self.rows.take() {
             return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready: true });
+        }
+        if let Some(Merged::Rows(examples)) = self.merged.take() {
+            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready: false });
         }
         let input = self.input()?;
         let name = input.name().to_owned();
@@ -236,6 +299,9 @@ impl<'a> Session<'a> {
         line: &dyn Fn(usize) -> u64,
     ) -> Result<Outcome> {
         let args = self.args;
+        if self.is_blank {
+            return Ok(Outcome::blank(formulation(args, examples.outputs.len().max(1)), task.dimension()));
+        }
         let bits =
             |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
         let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w)));
@@ -273,6 +339,9 @@ impl<'a> Session<'a> {
         model: &impl ModelFile,
     ) -> Result<Finished> {
         let (args, trained) = (self.args, &outcome.trained);
+        if self.is_blank {
+            return Ok(Some(model.to_bytes()?));
+        }
         drop(self.display);
         let bytes = if self.in_memory {
             Some(model.to_bytes()?)
@@ -280,9 +349,7 @@ impl<'a> Session<'a> {
             model.save(&args.output.model).map_err(|error| unsaved(error, args))?;
             None
         };
-        if let Some(saver) = trained.saver.as_ref().filter(|_| trained.is_done()) {
-            saver.remove();
-        }
+        outcome.clear();
         let seconds = (outcome.seconds_reading, self.seconds_kernel);
         Summary::new(described, trained, seconds).print(described, trained, args)?;
         Ok(bytes)

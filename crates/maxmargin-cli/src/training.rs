@@ -12,7 +12,7 @@ use maxmargin::solver::guarantee::{self, Sampled};
 use maxmargin::solver::heldout::Heldout;
 use maxmargin::solver::path::{self, follow};
 use maxmargin::solver::sampled_constant::SampledConstant;
-use maxmargin::solver::{Progress, Settings, Solution, Solver, Status};
+use maxmargin::solver::{Certificate, Progress, Report, Settings, Solution, Solver, Status};
 use maxmargin::task::Task;
 use maxmargin::weights::Weights;
 
@@ -262,19 +262,57 @@ impl Training<'_> {
         is_ours && steps.len() > 1 && steps.iter().rev().take(2).all(|step| step.train_loss == 0.0)
     }
 
-    /// An example is better found by its line.
     fn with_line(&self, error: Error) -> Failure {
-        match error {
-            Error::Data { example, what } => {
-                let line = (self.line)(example);
-                Failure::Data(format!("{}:{line}: {what}", self.args.input.display()))
-            }
-            other => other.into(),
-        }
+        with_line(self.args, self.line, error)
+    }
+}
+
+/// An example is better found by its line.
+pub(crate) fn with_line(args: &Args, line: &dyn Fn(usize) -> u64, error: Error) -> Failure {
+    match error {
+        Error::Data { example, what } => Failure::Data(format!("{}:{}: {what}", args.input.display(), line(example))),
+        other => other.into(),
     }
 }
 
 impl Trained {
+    /// No training at all: w = 0.
+    pub(crate) fn blank(c: f64, dimension: usize) -> Self {
+        let report = Report {
+            solver: "one-slack",
+            status: Status::MaxPasses,
+            certificate: Certificate::None,
+            target: 0.0,
+            primal: 0.0,
+            dual: 0.0,
+            gap: 0.0,
+            rounds: 0,
+            passes: 0.0,
+            oracle_calls: 0,
+            cache_hits: 0,
+            working_set: 0,
+            support: 0,
+            seconds_training: 0.0,
+            seconds_oracle: 0.0,
+            seconds_qp: 0.0,
+            disagreement: None,
+        };
+        let kept = Kept { step: Step::new(c, &report, 0.0, None), weights: Weights::zeros(dimension) };
+        Self {
+            why: None,
+            solver: report.solver,
+            searched: 0,
+            at_most: None,
+            excess: None,
+            kept,
+            steps: Vec::new(),
+            is_path: false,
+            folds: None,
+            validations: None,
+            saver: None,
+        }
+    }
+
     /// Is there nothing left to do?
     pub(crate) fn is_done(&self) -> bool {
         self.steps.last().is_some_and(Step::is_done)

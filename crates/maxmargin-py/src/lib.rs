@@ -7,6 +7,7 @@ mod attributes;
 mod failure;
 mod hooks;
 mod model;
+mod partitions;
 mod rows;
 mod task;
 mod train;
@@ -22,6 +23,8 @@ mod _native {
     use crate::failure::raised;
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::partitions::{Partition, blank, merge, survey, train_partitions};
     #[pymodule_export]
     use crate::rows::Rows;
     #[pymodule_export]

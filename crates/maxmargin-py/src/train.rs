@@ -12,7 +12,7 @@ use crate::hooks::Stop;
 use crate::rows::Rows;
 
 /// Model file, summary, notes.
-type Answer<'py> = (Bound<'py, PyBytes>, String, Vec<String>);
+pub(crate) type Answer<'py> = (Bound<'py, PyBytes>, String, Vec<String>);
 
 #[pyfunction]
 pub(crate) fn train_text<'py>(
@@ -37,6 +37,17 @@ pub(crate) fn train_rows<'py>(
     costs: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
+    let examples = labelled(rows, names, &ids, costs.as_ref())?;
+    answer(py, task, &options, Data::Rows(examples), on_round, raised_of_rows)
+}
+
+/// Rows with their labels, checked.
+pub(crate) fn labelled(
+    rows: &Bound<'_, Rows>,
+    names: Vec<String>,
+    ids: &PyReadonlyArray1<'_, u32>,
+    costs: Option<&PyReadonlyArray1<'_, f64>>,
+) -> PyResult<Labelled> {
     let (rows, ids) = (rows.get(), ids.as_slice()?.to_vec());
     let costs = costs.map(|costs| Ok::<_, PyErr>(costs.as_slice()?.to_vec())).transpose()?;
     let n = rows.matrix.rows();
@@ -60,8 +71,7 @@ pub(crate) fn train_rows<'py>(
     for cost in costs.iter().flatten() {
         digest.update(&cost.to_le_bytes());
     }
-    let examples = Labelled::new(Labels { names, ids }, rows.matrix.clone(), costs, digest.finalize());
-    answer(py, task, &options, Data::Rows(examples), on_round, raised_of_rows)
+    Ok(Labelled::new(Labels { names, ids }, rows.matrix.clone(), costs, digest.finalize()))
 }
 
 fn answer<'py>(

@@ -5,7 +5,7 @@
 //! all K slots are K contiguous numbers per feature.
 
 use crate::memory::prefetch;
-use crate::sparse::SparseView;
+use crate::sparse::{SparseView, axpy};
 
 /// Where a family of parts lives in w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,26 @@ impl Block {
 pub trait Sink {
     /// `scale * phi` in slot `slot` of `block`.
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64);
+
+    /// `scale` times a vector over all of `block`, which has one slot: what outputs of many examples come to together. Where a
+    /// sink knows no better, as parts that add up to it to the last digit: three f32 hold more digits than one f64.
+    fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        let mut rest: Vec<(u32, f64)> =
+            vector.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(j, &x)| (j as u32, x)).collect();
+        for _ in 0..3 {
+            indices.clear();
+            values.clear();
+            for (j, x) in &mut rest {
+                let rounded = *x as f32;
+                indices.push(*j);
+                values.push(rounded);
+                *x -= f64::from(rounded);
+            }
+            self.part(block, 0, SparseView::new(&indices, &values), scale);
+            rest.retain(|&(_, x)| x != 0.0);
+        }
+    }
 }
 
 /// Adds the parts, times a factor, to a dense vector.
@@ -60,6 +80,10 @@ impl Sink for Accumulate<'_> {
         for (j, v) in phi.iter() {
             sum[j as usize * width] += scale * f64::from(v);
         }
+    }
+
+    fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
+        axpy(scale * self.factor, vector, &mut self.sum[block.base as usize..][..vector.len()]);
     }
 }
 
@@ -224,6 +248,10 @@ impl<S: Sink> Sink for Scaled<'_, S> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         self.sink.part(block, slot, phi, scale * self.factor);
     }
+
+    fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
+        self.sink.vector(block, vector, scale * self.factor);
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +283,21 @@ mod tests {
         emit(&mut |k, s| inner.part(block, k, phi, s));
         assert_eq!(inner.total, crate::sparse::dot(&sum, &sum));
         assert_eq!(lookup.norm2(), inner.total);
+    }
+
+    #[test]
+    fn a_vector_loses_no_digit() {
+        let vector = [1.0 / 3.0, 0.0, -1e-30 / 7.0, 12_345.678_901_234_567, 1e-5];
+        let block = Block { base: 1, rows: 5, width: 1 };
+        let mut sum = vec![0.0; 6];
+        Scaled { sink: &mut Accumulate { sum: &mut sum, factor: 0.5 }, factor: 2.0 }.vector(block, &vector, 1.0);
+        assert_eq!(sum[1..], vector);
+        let mut collect = Collect::default();
+        collect.vector(block, &vector, 1.0);
+        for &(at, value) in collect.merged() {
+            assert_eq!(value, vector[at as usize - 1]);
+        }
+        assert_eq!(collect.merged().len(), 4);
     }
 
     #[test]

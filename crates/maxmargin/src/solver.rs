@@ -24,6 +24,7 @@ mod line_search;
 mod lines;
 pub mod mle;
 pub mod n_slack;
+pub mod partition;
 pub mod path;
 pub mod perceptron;
 mod permutation;

@@ -6,5 +6,6 @@ pub mod factor_graph;
 pub mod multiclass;
 pub mod multilabel;
 pub mod parsing;
+pub mod partitioned;
 pub mod tagging;
 pub mod taxonomy;

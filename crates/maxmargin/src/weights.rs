@@ -265,6 +265,11 @@ impl Sink for Score<'_> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         self.total += scale * self.w.score(block, slot, phi);
     }
+
+    fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
+        let w = &self.w.as_slice()[block.base as usize..][..vector.len()];
+        self.total += scale * dot(w, vector);
+    }
 }
 
 #[inline]

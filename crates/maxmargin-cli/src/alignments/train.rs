@@ -12,6 +12,7 @@ use super::prior::{self, Known};
 use super::{check_letters, check_memory, tell_strangers};
 use crate::failure::{Failure, Result};
 use crate::options::{GapsName, LossName, ReachName};
+use crate::partitions::survey::Merged;
 use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{count, counted};
@@ -22,9 +23,17 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let name = args.input.display().to_string();
     let start = args.solver.warm_start.as_deref().map(PairAligner::load).transpose()?;
-    let data = read(session.input()?, LabelRule::Required, &session.pool)?;
-    let alphabets = Alphabets::learn(&data.records, args.align.alphabet.clone())
-        .map_err(|what| Failure::Data(format!("{name}: {what} (say which letters have weights with --alphabet)")))?;
+    let merged = session.merged.take();
+    let is_blank = merged.is_some();
+    let (data, alphabets) = if let Some(Merged::Alphabets(alphabets)) = merged {
+        (Records::default(), alphabets)
+    } else {
+        let data = read(session.input()?, LabelRule::Required, &session.pool)?;
+        let alphabets = Alphabets::learn(&data.records, args.align.alphabet.clone()).map_err(|what| {
+            Failure::Data(format!("{name}: {what} (say which letters have weights with --alphabet)"))
+        })?;
+        (data, alphabets)
+    };
     if alphabets.letters.letters().is_empty() {
         return Err(Failure::Data(format!("{name}: all sequences are empty")));
     }
@@ -35,7 +44,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         check_memory(name, data, threads)?;
         examples(name, data, &alphabets, task.settings(), is_training)
     };
-    let (queries, outputs) = prepared(&name, &data, true)?;
+    let (queries, outputs) = if is_blank { Default::default() } else { prepared(&name, &data, true)? };
     let (checksum, lines) = (data.checksum, (0..data.len()).map(|i| data.line(i)).collect::<Vec<u64>>());
     // The text is not needed any more.
     drop(data);
@@ -125,7 +134,7 @@ fn settings(args: &Args, alphabets: &Alphabets) -> AlignSettings {
 }
 
 /// Inputs and outputs, as training or prediction has them.
-fn examples(
+pub(crate) fn examples(
     name: &str,
     data: &Records,
     alphabets: &Alphabets,

@@ -11,6 +11,7 @@ use maxmargin::weights::Weights;
 use super::check_memory;
 use crate::failure::{Failure, Result};
 use crate::memory;
+use crate::partitions::survey::Merged;
 use crate::summary::{Described, shape_of_graphs};
 use crate::text;
 use crate::train::{Args, Finished, Session};
@@ -19,7 +20,10 @@ use crate::training::{Examples, Vectors};
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(GraphLabeller::load).transpose()?;
-    let (data, shape) = read(session.input()?, &session.pool)?;
+    let (data, shape) = match session.merged.take() {
+        Some(Merged::Shape(shape)) => (Graphs::default(), shape),
+        _ => read(session.input()?, &session.pool)?,
+    };
     let task = FactorGraph::new(shape)?;
     state_memory(args, &task)?;
     let threads = session.pool.threads();

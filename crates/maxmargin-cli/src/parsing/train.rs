@@ -17,7 +17,7 @@ use crate::training::{Examples, Vectors};
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Parser::load).transpose()?;
-    let strip = Strip { empty: !args.parse.keep_empty, functions: !args.parse.keep_functions };
+    let strip = strip(args);
     let mut bank = trees::read(session.input()?, strip)?;
     leave_out_long(args, &mut bank, &args.input)?;
     let Extracted { grammar, lexicon, derivations } = trees::grammar(&bank, shape(args))?;
@@ -58,6 +58,11 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         weights: outcome.weights().clone(),
     };
     session.finish(&outcome, &Described::parser(&model), &model)
+}
+
+/// What is taken off trees.
+pub(crate) fn strip(args: &Args) -> Strip {
+    Strip { empty: !args.parse.keep_empty, functions: !args.parse.keep_functions }
 }
 
 /// How trees become rules.

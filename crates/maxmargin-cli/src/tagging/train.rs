@@ -12,11 +12,12 @@ use maxmargin::task::Task;
 use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
 use maxmargin::weights::Weights;
 
-use super::{format, sentences, tags};
+use super::{format_of, sentences, tags};
 use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
 use crate::options::{InnerName, LossName, SchemeName, SolverName};
+use crate::partitions::survey::Merged;
 use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
@@ -26,8 +27,11 @@ use crate::training::{Examples, Vectors};
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
-    let format = format(args.tag.format, args.tag.template.as_deref())?;
-    let (mut data, vocabulary) = read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?;
+    let format = format_of(args)?;
+    let (mut data, vocabulary) = match session.merged.take() {
+        Some(Merged::Vocabulary(vocabulary)) => (Sequences::default(), vocabulary),
+        _ => read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?,
+    };
     let heldout = args.validation.heldout.as_deref();
     let mut heldout =
         heldout.map(|path| read_with(Input::open(path)?, &format, &vocabulary, &session.pool)).transpose()?;

@@ -35,6 +35,7 @@ mod columns;
 mod crfsuite;
 mod gathered;
 mod lines;
+mod names;
 mod parsed;
 mod reading;
 mod rows;
@@ -52,7 +53,8 @@ use crate::data::dictionary::Dictionary;
 use crate::data::tagging::lines::Lines;
 use crate::sparse::SparseMatrix;
 
-pub use reading::{read, read_in_pieces, read_with, read_with_in_pieces};
+pub use names::Names;
+pub use reading::{read, read_in_pieces, read_with, read_with_in_pieces, survey};
 pub use stream::{Batch, Line, Stream};
 pub use template::Template;
 pub use written::write_features;

@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::data::dictionary::Dictionary;
 
 pub use binarise::Binarise;
-pub use grammar::{Extracted, Shape, Terminals, grammar};
+pub use grammar::{Extracted, Shape, Terminals, derive, grammar};
 pub use lexicon::Lexicon;
 pub use reading::{Strip, read, read_in_pieces};
 pub use stream::Stream;

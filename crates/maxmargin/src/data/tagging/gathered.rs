@@ -52,9 +52,9 @@ impl Outline {
 
 /// The names of the whole text, with the number of tokens that have each.
 #[derive(Debug, Default)]
-struct Counted {
-    names: Dictionary,
-    tokens: Vec<u64>,
+pub(super) struct Counted {
+    pub(super) names: Dictionary,
+    pub(super) tokens: Vec<u64>,
 }
 
 impl Counted {
@@ -62,13 +62,25 @@ impl Counted {
     fn merge(&mut self, rows: &mut NewRows) -> Option<Vec<u32>> {
         let ids = self.names.intern_all(rows.names().map(|(name, _)| name))?;
         for (&id, (_, tokens)) in ids.iter().zip(rows.names()) {
-            match self.tokens.get_mut(id as usize) {
-                Some(count) => *count += u64::from(tokens),
-                None => self.tokens.push(u64::from(tokens)),
-            }
+            self.count(id, u64::from(tokens));
         }
         rows.forget_names();
         Some(ids)
+    }
+
+    /// So many more tokens have the name of this number.
+    pub(super) fn count(&mut self, id: u32, tokens: u64) {
+        match self.tokens.get_mut(id as usize) {
+            Some(count) => *count += tokens,
+            None => self.tokens.push(tokens),
+        }
+    }
+
+    /// The names of at least `min_count` tokens, and the new number of each old one.
+    pub(super) fn frequent(self, min_count: u32) -> (Dictionary, Vec<u32>) {
+        let Self { mut names, tokens } = self;
+        let new_ids = names.retain(|id| tokens[id as usize] >= u64::from(min_count));
+        (names, new_ids)
     }
 }
 
@@ -116,6 +128,11 @@ impl Training {
         (self.outline.tags.len(), self.outline.line)
     }
 
+    /// The names alone: of tags, of features and of transitions.
+    pub(super) fn into_names(self) -> (Dictionary, Counted, Counted) {
+        (self.tag_names, self.features, self.edges)
+    }
+
     /// All sentences, and the names; features of fewer than `min_count` tokens are left out.
     pub(super) fn finish(self, min_count: u32, has_edges: bool, pool: &Pool) -> (Sequences, Vocabulary) {
         let Self { mut outline, tag_names, features, edges, feature_rows, edge_rows } = self;
@@ -134,9 +151,7 @@ impl Training {
 fn kept(all: Counted, pieces: Vec<Rows>, min_count: u32, pool: &Pool) -> (SparseMatrix, Dictionary) {
     /// Pieces that are there both in the old numbers and in the new ones.
     const AT_ONCE: usize = 64;
-    let Counted { mut names, tokens } = all;
-    let new_ids = names.retain(|id| tokens[id as usize] >= u64::from(min_count));
-    drop(tokens);
+    let (mut names, new_ids) = all.frequent(min_count);
     let mut matrix = SparseMatrix::new();
     matrix.reserve(0, pieces.iter().map(|piece| piece.rows.entries()).sum());
     let mut pieces = pieces.into_iter();
@@ -162,7 +177,7 @@ fn kept(all: Counted, pieces: Vec<Rows>, min_count: u32, pool: &Pool) -> (Sparse
 }
 
 /// The tags in order, and the place of each old number among them.
-fn classes(names: &Dictionary) -> (Vec<String>, Vec<u32>) {
+pub(super) fn classes(names: &Dictionary) -> (Vec<String>, Vec<u32>) {
     let names: Vec<String> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let mut order: Vec<usize> = (0..names.len()).collect();
     let numbers = values(&names);

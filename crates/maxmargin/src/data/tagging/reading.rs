@@ -5,6 +5,7 @@ use crate::data::input::Input;
 use crate::data::svmlight::LabelRule;
 use crate::data::tagging::columns::{Layout, first_token};
 use crate::data::tagging::gathered::{BadLine, Known, Training};
+use crate::data::tagging::names::Names;
 use crate::data::tagging::parsed::{Parsed, Rules};
 use crate::data::tagging::rows::{Fixed, Growing};
 use crate::data::tagging::sentences::{Border, Sentences, Wait, chunks};
@@ -73,6 +74,28 @@ fn read_cut(
     pool: &Pool,
     cut: Cut,
 ) -> Result<(Sequences, Vocabulary)> {
+    let Gathered { training, checksum, columns } = gather(input, format, pool, cut)?;
+    let (mut sequences, mut vocabulary) = training.finish(min_count, format.has_edges(), pool);
+    sequences.checksum = checksum;
+    vocabulary.columns = columns;
+    Ok((sequences, vocabulary))
+}
+
+/// Reads a part of the training data for its names alone.
+pub fn survey(input: Input<'_>, format: &Format, pool: &Pool) -> Result<Names> {
+    let Gathered { training, columns, .. } = gather(input, format, pool, format.cut())?;
+    Ok(Names::new(training, columns))
+}
+
+/// A training text.
+struct Gathered {
+    training: Training,
+    checksum: u32,
+    /// Columns before the tag, of the columns format.
+    columns: Option<u32>,
+}
+
+fn gather(input: Input<'_>, format: &Format, pool: &Pool, cut: Cut) -> Result<Gathered> {
     let mut sentences = Sentences::new(input, Border::of(format), cut);
     let start = Start::of(&mut sentences, format, None, LabelRule::Required, Wait::Block)?;
     let rules = Rules { format, layout: start.layout, tags: LabelRule::Required };
@@ -83,12 +106,11 @@ fn read_cut(
     if tokens == 0 {
         return Err(sentences.error(lines.max(1), NO_TOKENS));
     }
-    let (mut sequences, mut vocabulary) = training.finish(min_count, format.has_edges(), pool);
-    sequences.checksum = sentences.blocks.checksum();
-    if let Format::Columns(_) = format {
-        vocabulary.columns = u32::try_from(start.layout.columns).ok();
-    }
-    Ok((sequences, vocabulary))
+    let columns = match format {
+        Format::Columns(_) => u32::try_from(start.layout.columns).ok(),
+        Format::SvmHmm | Format::CrfSuite => None,
+    };
+    Ok(Gathered { training, checksum: sentences.blocks.checksum(), columns })
 }
 
 fn read_with_cut(

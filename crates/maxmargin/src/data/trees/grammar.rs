@@ -1,5 +1,7 @@
 //! The grammar of some trees.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::binarise::{Binarise, Binariser, Numbered, Order, Symbol, Two};
@@ -75,6 +77,60 @@ pub fn grammar(bank: &Treebank, shape: Shape) -> Result<Extracted> {
     let mut seen = seen.iter().map(|rules| Derivation(rules.iter().map(number).collect()));
     let derivations = is_kept.iter().map(|&is_kept| if is_kept { seen.next() } else { None }).collect();
     Ok(Extracted { grammar, lexicon, derivations })
+}
+
+/// The derivations of other trees, which became rules in the same way; None where the grammar lacks one of these.
+pub fn derive(
+    bank: &Treebank,
+    shape: Shape,
+    grammar: &Grammar,
+    lexicon: Option<&Lexicon>,
+) -> Result<Vec<Option<Derivation>>> {
+    let mut reader = Reader::new(bank, shape, lexicon);
+    let seen: Vec<Vec<Seen>> = bank.trees.iter().map(|tree| reader.tree(tree)).collect();
+    let own = reader.finish()?;
+    let symbols: HashMap<_, u32> = named(grammar.parts()).zip(0..).collect();
+    let symbols: Vec<Option<u32>> = named(own.parts()).map(|symbol| symbols.get(&symbol).copied()).collect();
+    let rules: HashMap<Rule, u32> = rules(grammar.parts()).zip(0..).collect();
+    let known = |rule: Rule| {
+        let of = |symbol: u32| symbols[symbol as usize];
+        let rule = match rule {
+            Rule::Root(a) => Rule::Root(of(a)?),
+            Rule::Unary(a, b) => Rule::Unary(of(a)?, of(b)?),
+            Rule::Binary(a, b, c) => Rule::Binary(of(a)?, of(b)?, of(c)?),
+            Rule::Lexical(tag, terminal) => Rule::Lexical(of(tag)?, terminal),
+        };
+        rules.get(&rule).copied()
+    };
+    let known: Vec<Option<u32>> = self::rules(own.parts()).map(known).collect();
+    let number = |rule: &Seen| known[rule.number(own.parts()) as usize];
+    Ok(seen.iter().map(|rules| rules.iter().map(number).collect::<Option<_>>().map(Derivation)).collect())
+}
+
+/// A rule by the numbers of its symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Rule {
+    Root(u32),
+    Unary(u32, u32),
+    Binary(u32, u32, u32),
+    /// Tag and terminal.
+    Lexical(u32, u32),
+}
+
+/// All rules in the order of their numbers.
+fn rules(parts: &Parts) -> impl Iterator<Item = Rule> {
+    let roots = parts.roots.iter().map(|&a| Rule::Root(a));
+    let unary = parts.unary.iter().map(|&(a, b)| Rule::Unary(a, b));
+    let binary = parts.binary.iter().map(|&(a, b, c)| Rule::Binary(a, b, c));
+    let lexical = parts.lexical.iter().map(|&(tag, terminal)| Rule::Lexical(tag, terminal));
+    roots.chain(unary).chain(binary).chain(lexical)
+}
+
+/// The symbols with their kinds: a phrase may be called as a tag is.
+fn named(parts: &Parts) -> impl Iterator<Item = (u8, &str)> {
+    let (phrases, tags) = (parts.labels.len(), parts.labels.len() + parts.tags as usize);
+    let kind = move |at: usize| u8::from(at >= phrases) + u8::from(at >= tags);
+    parts.symbols.iter().enumerate().map(move |(at, name)| (kind(at), name.as_str()))
 }
 
 /// Has a tree only rules that are seen often enough?

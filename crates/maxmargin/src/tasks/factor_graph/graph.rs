@@ -47,6 +47,37 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Makes it one of other graphs as well, or says why there is none: as a file with both would have it.
+    pub fn join(&mut self, other: &Self) -> Result<(), String> {
+        self.domains.extend(&other.domains);
+        self.domains.sort_unstable();
+        self.domains.dedup();
+        self.features = self.features.max(other.features);
+        for template in &other.templates {
+            match self.templates.binary_search_by(|own| own.name.cmp(&template.name)) {
+                Err(place) => self.templates.insert(place, template.clone()),
+                Ok(place) => {
+                    let own = &mut self.templates[place];
+                    if own.domains != template.domains {
+                        return Err(own.other_domains(&template.domains));
+                    }
+                    own.features = match (own.features, template.features) {
+                        (Some(a), Some(b)) => Some(a.max(b)),
+                        (None, None) => None,
+                        _ => {
+                            return Err(format!(
+                                "template {} has factor_x here and none elsewhere (give a row to every factor of a template, \
+                                 or to none)",
+                                template.name
+                            ));
+                        }
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Does this graph fit? If not: what is wrong, and what to do. Looks at everything: numbers of rows, scopes (variables
     /// that exist, each once, with as many labels as the template's), columns and values of features, sizes of domains.
     ///
