@@ -29,7 +29,7 @@ impl Partitions for Here {
         let mut sum = (vec![0.0; w.len()], 0.0);
         for (at, partition) in self.0.iter().enumerate() {
             // Threads do not matter.
-            let (lhs, rhs) = partition.cut(w.to_vec(), at % 3).map_err(failed)?;
+            let (lhs, rhs) = partition.cut(w.to_vec(), at % 3).map_err(|e| failed(&e))?;
             sum.0.iter_mut().zip(&lhs).for_each(|(sum, x)| *sum += x);
             sum.1 += rhs;
         }
@@ -37,11 +37,11 @@ impl Partitions for Here {
     }
 
     fn loss(&self, w: &[f64]) -> Result<f64> {
-        self.0.iter().map(|partition| partition.loss(w.to_vec(), 0).map_err(failed)).sum()
+        self.0.iter().map(|partition| partition.loss(w.to_vec(), 0).map_err(|e| failed(&e))).sum()
     }
 }
 
-fn failed(failure: Failure) -> Error {
+fn failed(failure: &Failure) -> Error {
     Error::Task(format!("{failure:?}").into())
 }
 
