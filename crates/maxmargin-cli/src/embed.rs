@@ -4,6 +4,7 @@
 
 use clap::{CommandFactory, FromArgMatches};
 use maxmargin::data::svmlight::{Labelled, Labels};
+use maxmargin::data::tagging::Assembly;
 use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
 use maxmargin::sparse::SparseMatrix;
@@ -15,6 +16,7 @@ pub use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
 use crate::log::Log;
 pub use crate::streams::Written;
+use crate::train::Given;
 use crate::training::{Examples, Vectors};
 use crate::{Cli, Command, evaluate, generate, inspect, multilabel, predict, streams, tagging, taxonomy, train};
 
@@ -28,6 +30,8 @@ pub enum Data {
     Text(Vec<u8>),
     /// Rows whose labels are classes, in the order that these are to have, or for sets words with commas between.
     Rows(Labelled),
+    /// Sentences with tags, for `--format crfsuite`.
+    Sentences(Assembly),
 }
 
 /// What happens beside training.
@@ -49,17 +53,19 @@ pub struct Trained {
     pub notes: Vec<String>,
 }
 
-/// `maxmargin train TASK`
-pub fn train(task: &str, options: &[String], data: Data, hooks: Hooks) -> Result<Trained> {
+/// `maxmargin train TASK`. `weights`: how much each example counts; rows have theirs in them.
+pub fn train(task: &str, options: &[String], data: Data, weights: Option<Vec<f64>>, hooks: Hooks) -> Result<Trained> {
     let first = ["train", task, NAME, "--model", "memory", "--json", "--quiet"].map(str::to_owned);
     let (command, identity) = parse(first.iter().chain(options))?;
     let Command::Train(args) = command else { unreachable!("the word says train") };
-    let (rows, text) = match data {
-        Data::Text(text) => (None, text),
-        Data::Rows(rows) => (Some(rows), Vec::new()),
+    let (given, text) = match data {
+        Data::Text(text) => (Given::Text, text),
+        Data::Rows(rows) => (Given::Rows(rows), Vec::new()),
+        Data::Sentences(sentences) => (Given::Sentences(sentences), Vec::new()),
     };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
-    let (model, written) = streams::in_memory(NAME, text, move || train::in_memory(&args, identity, rows, log, halt));
+    let train = move || train::in_memory(&args, identity, given, weights, log, halt);
+    let (model, written) = streams::in_memory(NAME, text, train);
     let summary = String::from_utf8_lossy(&written.output).into_owned();
     Ok(Trained { model: model?, summary, notes: written.notes })
 }

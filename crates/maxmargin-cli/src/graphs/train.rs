@@ -37,12 +37,13 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
 
     let outcome = {
         let (inputs, folds) = (references(&data), session.folds(&vec![0; data.len()])?);
+        let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(references);
         let truths: Option<Vec<_>> = heldout.as_ref().map(|h| h.labels.iter().cloned().map(Some).collect());
         let examples = Examples {
             inputs: &inputs,
             outputs: &data.labels,
-            weights: None,
+            weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(truths.as_deref()),
