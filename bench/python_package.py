@@ -11,7 +11,7 @@ PEER = ROOT / "bench" / "python_peer.py"
 REPETITIONS = 3
 
 # Asked for one after the other, until the objective is no worse than the peer's.
-GAPS = (0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
+GAPS = (0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
 
 
 def peer(bench, *words, seconds=1800):

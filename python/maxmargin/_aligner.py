@@ -107,7 +107,7 @@ class SequenceAligner(Estimator):
                 options += ["--heldout", folder.file("heldout", self._text(*test))]
             return options
 
-        self._train(prepare, lambda options, watch: _native.train_text("align", options, text, watch), callback)
+        self._train(prepare, lambda options, watch: _native.train_text("align", options, text, None, watch), callback)
         return self
 
     def _text(self, X: Any, y: Any) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin import _json_lines, _native
+from maxmargin import _json_lines, _native, _rows
 from maxmargin._doc import documented
 from maxmargin._estimator import Estimator
 from maxmargin._files import Folder
@@ -79,7 +79,7 @@ class FactorGraphModel(Estimator):
     ) -> None:
         self._store(locals())
 
-    def fit(self, X: Any, y: Any = None, *, heldout: Any = None, callback: Callback | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, heldout: Any = None, callback: Callback | None = None) -> Self:
         """Trains.
 
         Parameters
@@ -88,6 +88,8 @@ class FactorGraphModel(Estimator):
             The graphs.
         y : list of lists of int, optional
             The label of each variable, where they are not in the dicts (``labels``).
+        sample_weight : array of shape (n_samples,), optional
+            How much each graph counts; those of weight 0 are left out.
         heldout : list of dicts or pair (X, y), optional
             Graphs on which the loss is measured once a pass.
         callback : function, optional
@@ -97,6 +99,7 @@ class FactorGraphModel(Estimator):
         -------
         self
         """
+        weights, (X, y) = _rows.weighed(sample_weight, X, y)
         text = self._text(X, y)
 
         def prepare(folder: Folder) -> list[str]:
@@ -106,7 +109,7 @@ class FactorGraphModel(Estimator):
                 options += ["--heldout", folder.file("heldout", self._text(*test))]
             return options
 
-        self._train(prepare, lambda options, watch: _native.train_text("graph", options, text, watch), callback)
+        self._train(prepare, lambda options, watch: _native.train_text("graph", options, text, weights, watch), callback)
         return self
 
     def _text(self, X: Any, y: Any) -> bytes:

@@ -51,13 +51,21 @@ class Model:
     def ask(self, command: str, options: Sequence[str], text: bytes) -> tuple[bytes, list[str]]:
         """`maxmargin predict`, `evaluate` or `inspect` with this model: what it writes to standard output, and its notes."""
 
-def train_text(task: str, options: Sequence[str], text: bytes, on_round: Callable[[str], object] | None) -> tuple[bytes, str, list[str]]:
-    """`maxmargin train` of text in the task's format: the bytes of the model file, the summary and the notes.
+def train_text(
+    task: str, options: Sequence[str], text: bytes, weights: NDArray[np.float64] | None, on_round: Callable[[str], object] | None
+) -> tuple[bytes, str, list[str]]:
+    """`maxmargin train` of text in the task's format: the bytes of the model file, the summary and the notes. `weights`: how much
+    each example counts, positive.
 
     `on_round` gets each line of --log (JSON); what it raises comes out again, and so does KeyboardInterrupt. True from it stops
     training and keeps the model so far (status `interrupted`). threads: 0 is one a core.
     Of more than 10,000 rounds it gets every second one, then every fourth and so on.
     """
+
+def train_sentences(
+    options: Sequence[str], sequences: Any, tags: Any, weights: NDArray[np.float64] | None, on_round: Callable[[str], object] | None
+) -> tuple[bytes, str, list[str]]:
+    """The same of sentences with tags, `--format crfsuite`, without the text: tokens as for crfsuite_text."""
 
 def train_rows(
     task: str,
@@ -84,7 +92,8 @@ def train_task(
 ) -> tuple[NDArray[np.float64], str]:
     """Trains a task on one thread (`options` as for train_text; give --threads 1): w, and the summary (JSON).
 
-    Called back: `task.psi(i, y) -> (uint32 array, float64 array)`, ascending; `task.loss(i, y) -> float` against the truth of example
+    Called back: `task.features(i, y)`, as the user has them, `task.kind` (dict, pair or array) and, where these are not plain
+    ascending arrays, `task.psi(i, y, features) -> (uint32 array, float64 array)`, ascending; `task.loss(i, y) -> float` against the truth of example
     i; `task.argmax(i, w, y_true or None) -> y`; `task.max_loss(i) -> float`. w is one array, filled anew for each call. Each distinct
     output (==) is asked for its features and its loss once.
     """
@@ -165,8 +174,8 @@ def train_partitions(
     """
 
 def crfsuite_text(sequences: Any, tags: Any | None) -> bytes:
-    """Sentences whose tokens are dicts, lists of attributes or strings, in the text format of CRFsuite, which `--format crfsuite`
-    reads. A value of a dict may be a number, a bool, a word (KEY=WORD) or a dict or list of those (KEY:SUB). ValueError names
+    """Sentences whose tokens are dicts, lists of attributes, strings or vectors of numbers (named 0, 1, ..), in the text format of CRFsuite, which `--format crfsuite`
+    reads. A value of a dict may be a number, a bool, a word (KEY:WORD) or a dict, list or vector of those (KEY:SUB). ValueError names
     sentence and token. Sentences without tokens are left out of the text; `tags` None writes `?` for each."""
 
 def generate(task: str, options: Sequence[str]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from maxmargin import _native
+from maxmargin import _native, _rows
 from maxmargin._doc import documented
 from maxmargin._estimator import Estimator, all_or_nothing
 from maxmargin._files import Folder
@@ -120,7 +120,7 @@ class TreeParser(Estimator):
         return found
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, *, heldout: Any = None, callback: Callback | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, heldout: Any = None, callback: Callback | None = None) -> Self:
         """Trains.
 
         Parameters
@@ -129,6 +129,8 @@ class TreeParser(Estimator):
             Sentences; or trees, where there is no y.
         y : list of trees, optional
             The tree of each sentence. It has all that is learned from.
+        sample_weight : array of shape (n_samples,), optional
+            How much each tree counts; those of weight 0 are left out.
         heldout : list of trees or pair (X, y), optional
             Trees on which the loss is measured once a pass.
         callback : function, optional
@@ -141,7 +143,7 @@ class TreeParser(Estimator):
         trees = X if y is None else y
         if y is not None and len(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
-        lines = self._brackets(trees, None if y is None else X)
+        weights, (lines,) = _rows.weighed(sample_weight, self._brackets(trees, None if y is None else X))
         if not lines:
             raise ValueError("there are no trees; at least one is required")
         self._form = "strings" if isinstance(trees[0], str) else "tuples"
@@ -154,7 +156,7 @@ class TreeParser(Estimator):
             return options
 
         text = ("\n".join(lines) + "\n").encode()
-        self._train(prepare, lambda options, watch: _native.train_text("parse", options, text, watch), callback)
+        self._train(prepare, lambda options, watch: _native.train_text("parse", options, text, weights, watch), callback)
         return self
 
     def _line(self, i: int, sentence: Any) -> str:

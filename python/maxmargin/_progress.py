@@ -16,19 +16,14 @@ Callback = Callable[[dict[str, Any]], Any]
 # Seconds between two lines where there is no tqdm.
 _PAUSE = 2.0
 
-# Rounds that history keeps at most: tiny data may take millions.
-_KEPT = 50_000
-
 
 class Watch:
-    """Is called with the JSON of every round."""
+    """Is called with the JSON of every round, of very many with that of some: the library chooses them."""
 
     def __init__(self, callback: Callback | None, verbose: int) -> None:
         # As they come: they are parsed in the end, so that rounds stay cheap.
         self.lines: list[str] = []
         self.is_stopped = False
-        self._stride = 1
-        self._count = 0
         self._callback = callback
         self._show: Callable[[str], None] | None = None
         self._close: Callable[[], None] = lambda: None
@@ -58,12 +53,7 @@ class Watch:
 
     def __call__(self, line: str) -> bool:
         """One round. True: stop after it."""
-        self._count += 1
-        if self._count % self._stride == 0:
-            self.lines.append(line)
-            if len(self.lines) >= 2 * _KEPT:
-                self.lines = self.lines[1::2]
-                self._stride *= 2
+        self.lines.append(line)
         if self._show is None and self._callback is None:
             return False
         entry = json.loads(line)
@@ -80,7 +70,6 @@ class Watch:
     def clear(self) -> None:
         """Begins anew."""
         self.lines.clear()
-        self._stride, self._count = 1, 0
 
     def close(self) -> None:
         """No more rounds."""

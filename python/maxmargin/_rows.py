@@ -215,6 +215,18 @@ def sample_weights(weights: Any, samples: int) -> NDArray[np.float64] | None:
     return np.ascontiguousarray(array)
 
 
+def weighed(sample_weight: Any, *samples: Sequence[Any] | None) -> tuple[NDArray[np.float64] | None, list[Any]]:
+    """The weights of samples, checked, and the lists without those of weight 0: the library has none."""
+    if sample_weight is None:
+        return None, list(samples)
+    weights = sample_weights(sample_weight, next(len(list_) for list_ in samples if list_ is not None))
+    assert weights is not None
+    kept = np.flatnonzero(weights)
+    if len(kept) < len(weights):
+        samples = tuple(None if list_ is None else [list_[i] for i in kept] for list_ in samples)
+    return weights[kept], list(samples)
+
+
 def check_names(estimator: Any, names: NDArray[Any] | None) -> None:
     """Are the columns those of ``fit``?"""
     fitted = getattr(estimator, "feature_names_in_", None)

@@ -39,16 +39,31 @@ def check_lengths(X: Sequence[Sequence[Any]], y: Sequence[Sequence[Any]], allow_
 
 def tag_words(y: Sequence[Sequence[Any]]) -> dict[Any, str]:
     """The words that stand for the tags, in the order of the tags."""
-    for i, tags in enumerate(y):
-        for j, tag in enumerate(tags):
-            if tag is None or isinstance(tag, (list, dict, set)):
-                raise ValueError(f"y: the tag of token {j} of sentence {i} is {tag!r}; tags are words, numbers or other hashables")
-    members = list(dict.fromkeys(itertools.chain.from_iterable(y)))
+    try:
+        members = list(dict.fromkeys(itertools.chain.from_iterable(y)))
+        if None in members:
+            raise TypeError
+    except TypeError:
+        raise _no_tag(y) from None
     _labels.check_kinds(members, "y, its distinct tags")
     # Tags that have no order stay in that in which they come.
     with contextlib.suppress(TypeError):
         members.sort()
     return dict(zip(members, _labels.words_of(members, _labels.TAG), strict=True))
+
+
+def _no_tag(y: Sequence[Sequence[Any]]) -> ValueError:
+    """Tells of the first tag that is None, or has no hash."""
+    for i, tags in enumerate(y):
+        for j, tag in enumerate(tags):
+            try:
+                hash(tag)
+                is_fine = tag is not None
+            except TypeError:
+                is_fine = False
+            if not is_fine:
+                return ValueError(f"y: the tag of token {j} of sentence {i} is {tag!r}; tags are words, numbers or other hashables")
+    return ValueError("y: tags are words, numbers or other hashables")
 
 
 def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | None) -> bytes:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin import _labels, _native, _settings
+from maxmargin import _labels, _modelfile, _native, _rows, _settings
 from maxmargin._doc import documented
-from maxmargin._estimator import Estimator, all_or_nothing
+from maxmargin._estimator import Estimator, Train, all_or_nothing
 from maxmargin._files import Folder
 from maxmargin._progress import Callback
 from maxmargin._sentences import as_lists, blocks, check_lengths, columns_text, n_best_blocks, tag_words, unescaped
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class SequenceTagger(Estimator):
     """Gives a tag to every token of a sentence: a linear chain.
 
-    A token is a dict of features (numbers, bools, words, or dicts and lists of those), a list of attributes, or a string, which is
-    its only attribute. With ``format='columns'`` tokens are words or rows of words, or X is CoNLL text whose last column is the tag;
+    A token is a dict of features (numbers, bools, words, or dicts, lists and vectors of those), a list of attributes, a vector of
+    numbers, or a string, which is its only attribute. With ``format='columns'`` tokens are words or rows of words, or X is CoNLL text whose last column is the tag;
     their features are a built-in set, or come from ``template``.
 
     Losses: hamming (default: wrong tags), zero-one.
@@ -130,9 +130,12 @@ class SequenceTagger(Estimator):
             changed["forbid"] = [f"{word.get(a, a)},{word.get(b, b)}" for a, b in pairs]
         return self._options(**changed)
 
+    def _is_text(self, X: Any) -> bool:
+        return isinstance(X, (str, bytes)) and self.format is not None
+
     def _text(self, X: Any, tags: Sequence[Sequence[str]] | None) -> bytes:
         """Sentences as text; `tags` are words."""
-        if isinstance(X, (str, bytes)) and self.format is not None:
+        if self._is_text(X):
             if tags is not None:
                 raise ValueError("X is text, which has its tags in it; leave out y")
             return X.encode() if isinstance(X, str) else X
@@ -145,7 +148,13 @@ class SequenceTagger(Estimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any = None, *, heldout: tuple[Any, Any] | Any = None, callback: Callback | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        heldout: tuple[Any, Any] | Any = None,
+        callback: Callback | None = None,
     ) -> Self:
         """Trains.
 
@@ -155,6 +164,8 @@ class SequenceTagger(Estimator):
             The sentences.
         y : list of lists, optional
             The tag of each token: words or other hashables. Text has them in it.
+        sample_weight : array of shape (n_samples,), optional
+            How much each sentence counts; those of weight 0 are left out.
         heldout : pair (X, y) or text, optional
             Sentences on which the loss is measured once a pass.
         callback : function, optional
@@ -164,22 +175,30 @@ class SequenceTagger(Estimator):
         -------
         self
         """
-        is_text = isinstance(X, (str, bytes)) and self.format is not None
         word: dict[Any, str] = {}
-        if is_text:
+        train: Train
+        if self._is_text(X):
             if y is not None:
                 raise ValueError("X is text, which has its tags in it; leave out y")
+            weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
             text = self._text(X, None)
+            train = lambda options, watch: _native.train_text("tag", options, text, weights, watch)  # noqa: E731
         else:
             sentences = as_lists(X, "X")
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
             tags = as_lists(y, "y")
             check_lengths(sentences, tags)
+            weights, (sentences, tags) = _rows.weighed(sample_weight, sentences, tags)
             if not sentences:
                 raise ValueError("there are no sentences; at least one is required")
             word = tag_words(tags)
-            text = self._text(sentences, [[word[tag] for tag in row] for row in tags])
+            words = [[word[tag] for tag in row] for row in tags]
+            if self.format is None:
+                train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch)  # noqa: E731
+            else:
+                text = self._text(sentences, words)
+                train = lambda options, watch: _native.train_text("tag", options, text, weights, watch)  # noqa: E731
 
         def prepare(folder: Folder) -> list[str]:
             options = self._prepare(folder, word)
@@ -188,8 +207,8 @@ class SequenceTagger(Estimator):
                 options += ["--heldout", folder.file("heldout", self._labelled(test[0], test[1], word))]
             return options
 
-        self._train(prepare, lambda options, watch: _native.train_text("tag", options, text, watch), callback)
-        self._words = list(self._model().labels)
+        self._train(prepare, train, callback)
+        self._words = list(_modelfile.record(self.model_)["tags"])
         tag = {name: original for original, name in word.items()}
         found = [tag.get(name, name) for name in self._words]
         are_plain = all(isinstance(t, (str, int, np.integer)) for t in found)
@@ -207,7 +226,7 @@ class SequenceTagger(Estimator):
     def _answer(self, X: Any, options: list[str], forced: Any = None) -> tuple[str, list[int] | None]:
         """What ``predict`` writes for the sentences that are not empty, and the lengths of all."""
         self._check_fitted()
-        if isinstance(X, (str, bytes)) and self.format is not None:
+        if self._is_text(X):
             return self._ask("predict", options, self._text(X, None)).decode(), None
         sentences = as_lists(X, "X")
         tags = None

@@ -160,10 +160,13 @@ class Adapter:
         self.has_boxes = any(has_arrays(y) for y in self.outputs)
         return [Boxed(y) for y in self.outputs] if self.has_boxes else list(self.outputs)
 
-    def psi(self, i: int, y: Any) -> Pair:
-        """The features of input i and an output: indices ascending, none twice."""
+    def features(self, i: int, y: Any) -> Any:
+        """The features of input i and an output, as the task has them."""
+        return self.task.features(self.inputs[i], y.content if self.has_boxes else y)
+
+    def psi(self, i: int, y: Any, features: Any) -> Pair:
+        """The same with indices ascending, none twice. The library asks where these arrays are not of that kind already."""
         y = y.content if self.has_boxes else y
-        features = self.task.features(self.inputs[i], y)
         if self.kind == "array":
             indices, values = self._of_array(i, features)
         elif self.kind == "pair":
@@ -187,7 +190,7 @@ class Adapter:
             indices, values = features
         except (TypeError, ValueError):
             raise TypeError(f"features of sample {i}: {type(features).__name__}; others are pairs (indices, values)") from None
-        indices, values = np.asarray(indices), np.asarray(values, np.float64)
+        indices, values = np.asarray(indices), np.ascontiguousarray(values, np.float64)
         if indices.ndim != 1 or indices.shape != values.shape:
             raise ValueError(f"features of sample {i}: {indices.shape} indices for {values.shape} values; both are lists of one length")
         if len(indices) == 0:

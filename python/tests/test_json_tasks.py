@@ -117,3 +117,14 @@ def test_unfitted(graphs):
 
 def test_nothing_to_predict(graphs):
     assert FactorGraphModel().fit(*graphs).predict([]) == []
+
+
+def test_weights_of_graphs(graphs):
+    X, y = graphs
+    weights = [2.0] * 5 + [1.0] * 10 + [0.0] * 5
+    weighed = FactorGraphModel(C=0.1, relative_gap=1e-3).fit(X, y, sample_weight=weights)
+    twice = FactorGraphModel(C=0.1, relative_gap=1e-3).fit(X[:5] + X[:15], list(y[:5]) + list(y[:15]))
+    assert weighed.primal_ == pytest.approx(twice.primal_, rel=3e-3)
+    assert weighed.primal_ != pytest.approx(FactorGraphModel(C=0.1, relative_gap=1e-3).fit(X[:15], y[:15]).primal_, rel=1e-2)
+    with pytest.raises(ValueError, match="sample_weight"):
+        FactorGraphModel().fit(X, y, sample_weight=weights[:3])

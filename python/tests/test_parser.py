@@ -132,3 +132,15 @@ def test_wrong_sentences():
             parser.predict([sentence])
     with pytest.raises(ValueError, match="not fitted"):
         TreeParser().predict([["NN"]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_weights_of_trees(data):
+    _, y = data
+    weights = [2.0] * 5 + [1.0] * 15 + [0.0] * 10
+    weighed = TreeParser(C=0.1, relative_gap=1e-3).fit(y[:30], sample_weight=weights)
+    twice = TreeParser(C=0.1, relative_gap=1e-3).fit(y[:5] + y[:20])
+    assert weighed.primal_ == pytest.approx(twice.primal_, rel=3e-3)
+    assert weighed.primal_ != pytest.approx(TreeParser(C=0.1, relative_gap=1e-3).fit(y[:20]).primal_, rel=1e-2)
+    with pytest.raises(ValueError, match="sample_weight"):
+        TreeParser().fit(y[:30], sample_weight=weights[:3])

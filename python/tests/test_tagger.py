@@ -250,3 +250,68 @@ def test_kernel(words):
     X = [[{"x": float(np.cos(k)), "y": float(np.sin(k))} for k in range(6)] for _ in range(3)]
     y = [["A" if np.cos(k) * np.sin(k) > 0 else "B" for k in range(6)]] * 3
     assert SequenceTagger(kernel="rbf", gamma=2.0, C=10).fit(X, y).score(X, y) == 1.0
+
+
+def test_names_of_features_are_those_of_sklearn_crfsuite():
+    token = {"word": "dog", "n": 2.5, "yes": True, "no": False, "sub": {"a": "b", "x": 1.0}, "list": ["p", "q"], "v": np.array([0.5, 0.0, 2.0])}
+    model = SequenceTagger(C=10).fit([[token], [{"word": "a:b\\c"}]], [["A"], ["B"]])
+    names = {feature for feature, _ in model.state_features_}
+    assert names == {"word:dog", "n", "yes", "sub:a:b", "sub:x", "list:p", "list:q", "v:0", "v:2", "word:a:b\\c"}
+
+
+def test_dicts_are_trained_on_as_their_text_is(words):
+    from maxmargin import _native
+
+    X, y = _dicts(words[0]), words[1]
+    text = _native.crfsuite_text(X, y)
+    of_dicts, of_text = SequenceTagger().fit(X, y), SequenceTagger(format="crfsuite").fit(text)
+    assert of_dicts.primal_ == of_text.primal_ and of_dicts.classes_.tolist() == of_text.classes_.tolist()
+    assert of_dicts.state_features_ == of_text.state_features_
+    assert of_dicts.transition_features_ == of_text.transition_features_
+    kept = SequenceTagger(min_count=3).fit(X, y)
+    assert kept.state_features_ == SequenceTagger(format="crfsuite", min_count=3).fit(text).state_features_
+
+
+def test_vectors_are_tokens():
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(5, 3)) for _ in range(30)]
+    y = [["+" if row[0] > 0 else "-" for row in sentence] for sentence in X]
+    model = SequenceTagger(C=10).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert {feature for feature, _ in model.state_features_} == {"0", "1", "2"}
+    strings = SequenceTagger(C=10).fit([np.array(["a", "b"]), np.array(["b"])], [["A", "B"], ["B"]])
+    assert strings.predict([["a"], np.array(["b"])]) == [["A"], ["B"]]
+    with pytest.raises(ValueError, match="sentence 0, token 0: .* not ndarray"):
+        SequenceTagger().fit([np.zeros((2, 2, 2))], [["A", "B"]])
+
+
+@pytest.mark.parametrize("bad", [{"x": float("nan")}, {"x": np.inf}, {"a\nb": 1.0}, {"": 1.0}, {"x": object()}, 3])
+def test_bad_tokens_are_told_with_their_place(bad):
+    with pytest.raises(ValueError, match="sentence 1, token 0"):
+        SequenceTagger().fit([["a"], [bad]], [["A"], ["B"]])
+
+
+@pytest.mark.parametrize("format", [None, "columns"])
+def test_weights_of_sentences(words, format):
+    X, y = words[0][:40], words[1][:40]
+    settings = {"format": format, "relative_gap": 1e-5}
+    weights = np.ones(40)
+    weights[:10], weights[30:] = 2, 0
+    weighed = SequenceTagger(C=0.01, **settings).fit(X, y, sample_weight=weights)
+    # Twice the weight is twice the sentence.
+    twice = SequenceTagger(C=0.01, **settings).fit(X[:10] + X[:30], y[:10] + y[:30])
+    assert weighed.primal_ == pytest.approx(twice.primal_, rel=1e-4)
+    assert weighed.primal_ != pytest.approx(SequenceTagger(C=0.01, **settings).fit(X[:30], y[:30]).primal_, rel=1e-3)
+    with pytest.raises(ValueError, match="sample_weight"):
+        SequenceTagger(**settings).fit(X, y, sample_weight=weights[:5])
+    with pytest.raises(ValueError, match="zero"):
+        SequenceTagger(**settings).fit(X, y, sample_weight=np.zeros(40))
+
+
+def test_weights_of_text(words):
+    text = "A\tx\nB\ty\n\nA\tx\n\nB\tx\n"
+    fit = SequenceTagger(format="crfsuite", relative_gap=1e-6).fit
+    assert fit(text, sample_weight=[1.0, 1.0, 1.0]).primal_ == pytest.approx(fit(text).primal_, rel=1e-5)
+    assert fit(text, sample_weight=[1.0, 5.0, 1.0]).primal_ > fit(text).primal_
+    with pytest.raises(ValueError, match="2 weights for 3 examples"):
+        fit(text, sample_weight=[1.0, 1.0])

@@ -327,12 +327,12 @@ def test_what_is_missing_is_told():
 
 def test_adapter_of_dicts():
     adapter = Adapter(Dicts(), [[1.0, 2.0]], "dict", 3, {(0, 1): 0})
-    indices, values = adapter.psi(0, 0)
+    indices, values = adapter.psi(0, 0, adapter.features(0, 0))
     assert indices.tolist() == [0, 1]
     assert values.tolist() == [2.0, 1.0]
     assert indices.dtype == np.uint32
     with pytest.raises(Full):
-        adapter.psi(0, 1)
+        adapter.psi(0, 1, adapter.features(0, 1))
 
 
 def test_weights_view():
@@ -348,3 +348,51 @@ def test_same():
     assert not same([np.arange(2)], [np.arange(3)])
     assert not same((1, 2), [1, 2])
     assert same(1, 1.0)
+
+
+@pytest.mark.parametrize("form", ["int32", "uint32", "int16", "float32", "reversed", "strided", "lists"])
+def test_pairs_of_all_kinds_are_the_same(form):
+    random = np.random.default_rng(1)
+    X = random.normal(size=(40, 4)).astype(np.float32).astype(np.float64)
+    y = [int(k) for k in X[:, :3].argmax(axis=1)]
+
+    class Pairs(Task):
+        size = 12
+
+        def __init__(self, form):
+            self.form = form
+
+        def features(self, x, y):
+            indices, values = np.arange(4 * y, 4 * y + 4), x
+            if self.form in ("int32", "uint32", "int16"):
+                return indices.astype(self.form), values
+            if self.form == "float32":
+                return indices, values.astype(np.float32)
+            if self.form == "reversed":
+                return indices[::-1], values[::-1]
+            if self.form == "strided":
+                return indices, np.repeat(values, 2)[::2]
+            return (indices.tolist(), values.tolist()) if self.form == "lists" else (indices, values)
+
+        def argmax(self, x, w, y_true=None):
+            scores = w.reshape(3, 4) @ x + (0 if y_true is None else np.arange(3) != y_true)
+            return int(scores.argmax())
+
+    plain = StructuredSVM(Pairs("int64"), solver="one-slack").fit(list(X), y)
+    other = StructuredSVM(Pairs(form), solver="one-slack").fit(list(X), y)
+    assert (plain.coef_ == other.coef_).all() and plain.report_["rounds"] == other.report_["rounds"]
+
+
+@pytest.mark.parametrize("indices, what", [([0, 99], "index 99"), ([-1, 0], "index -1"), ([0, 1, 2], "3.* indices for .*2")])
+def test_pairs_that_are_none(indices, what):
+    class Bad(Task):
+        size = 4
+
+        def features(self, x, y):
+            return np.array(indices), np.ones(2)
+
+        def argmax(self, x, w, y_true=None):
+            return 0
+
+    with pytest.raises(ValueError, match=what):
+        StructuredSVM(Bad()).fit([1, 2], [0, 1])

@@ -6,6 +6,7 @@ mod partitions;
 
 use clap::{CommandFactory, FromArgMatches};
 use maxmargin::data::svmlight::{Labelled, Labels};
+use maxmargin::data::tagging::Assembly;
 use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
 use maxmargin::sparse::SparseMatrix;
@@ -17,6 +18,7 @@ pub use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
 use crate::log::Log;
 pub use crate::streams::Written;
+use crate::train::Given;
 use crate::training::{Examples, Vectors};
 use crate::{Cli, Command, evaluate, generate, inspect, multilabel, predict, streams, tagging, taxonomy, train};
 pub use partitions::{Facts, Group, Partition, blank, merge, survey, train_partitions};
@@ -31,13 +33,16 @@ pub enum Data {
     Text(Vec<u8>),
     /// Rows whose labels are classes, in the order that these are to have, or for sets words with commas between.
     Rows(Labelled),
+    /// Sentences with tags, for `--format crfsuite`.
+    Sentences(Assembly),
 }
 
 impl Data {
-    fn parts(self) -> (Vec<u8>, Option<Labelled>) {
+    fn parts(self) -> (Given, Vec<u8>) {
         match self {
-            Self::Text(text) => (text, None),
-            Self::Rows(rows) => (Vec::new(), Some(rows)),
+            Self::Text(text) => (Given::Text, text),
+            Self::Rows(rows) => (Given::Rows(rows), Vec::new()),
+            Self::Sentences(sentences) => (Given::Sentences(sentences), Vec::new()),
         }
     }
 }
@@ -61,12 +66,13 @@ pub struct Trained {
     pub notes: Vec<String>,
 }
 
-/// `maxmargin train TASK`
-pub fn train(task: &str, options: &[String], data: Data, hooks: Hooks) -> Result<Trained> {
+/// `maxmargin train TASK`. `weights`: how much each example counts; rows have theirs in them.
+pub fn train(task: &str, options: &[String], data: Data, weights: Option<Vec<f64>>, hooks: Hooks) -> Result<Trained> {
     let (args, identity) = words_of_train(task, NAME, options)?;
-    let (text, rows) = data.parts();
+    let (given, text) = data.parts();
     let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
-    let (model, written) = streams::in_memory(NAME, text, move || train::in_memory(&args, identity, rows, log, halt));
+    let train = move || train::in_memory(&args, identity, given, weights, log, halt);
+    let (model, written) = streams::in_memory(NAME, text, train);
     let summary = String::from_utf8_lossy(&written.output).into_owned();
     Ok(Trained { model: model?, summary, notes: written.notes })
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
 use maxmargin::data::svmlight::{self, LabelRule, Labelled};
+use maxmargin::data::tagging::{self as sentences, Assembly, Sequences, Vocabulary};
 use maxmargin::features::Block;
 use maxmargin::model::{GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaxonomyModel};
 use maxmargin::parallel::Pool;
@@ -34,7 +35,7 @@ use crate::partitions::survey::Merged;
 use crate::progress::Display;
 use crate::step::Step;
 use crate::summary::{Described, Summary};
-use crate::text::count;
+use crate::text::{count, counted};
 use crate::training::{Examples, Trained, Training, Vectors};
 use crate::{
     alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, streams, tagging, taxonomy,
@@ -103,34 +104,28 @@ pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     train(Session::new(args, identity, log, Halt::CtrlC)?).map(drop)
 }
 
-/// Trains inside of another program: on standard input or on `rows`, to the bytes of a model.
+/// Trains inside of another program, to the bytes of a model. `weights`: how much each example counts; rows have theirs already.
 pub(crate) fn in_memory(
     args: &Args,
     identity: Identity,
-    rows: Option<Labelled>,
+    given: Given,
+    weights: Option<Vec<f64>>,
     log: Log,
     halt: Halt,
 ) -> Result<Vec<u8>> {
     refusals::check(args)?;
-    let session = Session { rows, in_memory: true, ..Session::new(args, identity, Some(log), halt)? };
+    let session = Session { given, weights, in_memory: true, ..Session::new(args, identity, Some(log), halt)? };
     Ok(train(session)?.unwrap_or_default())
 }
 
-/// The bytes of a model without weights, with the dictionaries of all partitions.
-pub(crate) fn blank(args: &Args, identity: Identity, merged: Merged) -> Result<Vec<u8>> {
+/// The bytes of a model without weights: with the dictionaries of all partitions, or for rows whose labels are all that there are.
+pub(crate) fn blank(args: &Args, identity: Identity, given: Given) -> Result<Vec<u8>> {
     refusals::check(args)?;
     let session = Session::new(args, identity, None, Halt::CtrlC)?;
-    Ok(train(Session { merged: Some(merged), in_memory: true, is_blank: true, ..session })?.unwrap_or_default())
+    Ok(train(Session { given, in_memory: true, is_blank: true, ..session })?.unwrap_or_default())
 }
 
-/// The same for rows, whose labels are all that there are.
-pub(crate) fn blank_for_rows(args: &Args, identity: Identity, rows: Labelled) -> Result<Vec<u8>> {
-    refusals::check(args)?;
-    let session = Session::new(args, identity, None, Halt::CtrlC)?;
-    Ok(train(Session { rows: Some(rows), in_memory: true, is_blank: true, ..session })?.unwrap_or_default())
-}
-
-/// Examples of another program.
+/// A task of another program, and its examples.
 pub(crate) struct Own<'e, T: Task> {
     pub(crate) task: &'e T,
     pub(crate) examples: Examples<'e, T>,
@@ -170,16 +165,30 @@ fn train(session: Session<'_>) -> Result<Finished> {
 /// The bytes of the model, where it is not saved to a file.
 pub(crate) type Finished = Option<Vec<u8>>;
 
+/// Examples of another program.
+#[derive(Debug, Default)]
+pub(crate) enum Given {
+    /// None: they are read, in the format of the task.
+    #[default]
+    Text,
+    /// Classes or sets of rows.
+    Rows(Labelled),
+    /// Tags of sentences.
+    Sentences(Assembly),
+    /// No examples, but the dictionaries of all partitions.
+    Dictionaries(Merged),
+}
+
 /// A run of `train`, whatever the task.
 pub(crate) struct Session<'a> {
     pub(crate) args: &'a Args,
     identity: Identity,
     log: Option<Log>,
     halt: Halt,
-    /// Examples that need not be read, where they are classes or sets.
-    rows: Option<Labelled>,
-    /// The dictionaries of all partitions, where the model is to be one without weights.
-    pub(crate) merged: Option<Merged>,
+    pub(crate) given: Given,
+    /// How much each example counts, where the data do not say it themselves.
+    weights: Option<Vec<f64>>,
+    /// Is the model to be one without weights?
     is_blank: bool,
     /// Does the model stay in memory?
     in_memory: bool,
@@ -247,8 +256,8 @@ impl<'a> Session<'a> {
             identity,
             log,
             halt,
-            rows: None,
-            merged: None,
+            given: Given::Text,
+            weights: None,
             is_blank: false,
             in_memory: false,
             pool: Pool::new(args.solver.threads.unwrap_or(0))?,
@@ -261,15 +270,36 @@ impl<'a> Session<'a> {
 
     /// Examples with labels, and what errors call them. `is_ready`: are their labels classes, in their order?
     pub(crate) fn labelled(&mut self, rule: LabelRule) -> Result<Read> {
-        if let Some(examples) = self.rows.take() {
-            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready: true });
-        }
-        if let Some(Merged::Rows(examples)) = self.merged.take() {
-            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready: false });
+        let is_ready = matches!(self.given, Given::Rows(_));
+        if let Given::Rows(examples) | Given::Dictionaries(Merged::Rows(examples)) = std::mem::take(&mut self.given) {
+            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready });
         }
         let input = self.input()?;
         let name = input.name().to_owned();
         Ok(Read { examples: svmlight::read(input, rule, &self.pool)?, name, is_ready: false })
+    }
+
+    /// Sentences with tags, and the names of their features.
+    pub(crate) fn sentences(&mut self, format: &sentences::Format, min_count: u32) -> Result<(Sequences, Vocabulary)> {
+        match std::mem::take(&mut self.given) {
+            Given::Sentences(assembly) => {
+                Ok(assembly.finish(&self.args.input.display().to_string(), min_count, &self.pool)?)
+            }
+            Given::Dictionaries(Merged::Vocabulary(vocabulary)) => Ok((Sequences::default(), vocabulary)),
+            _ => Ok(sentences::read(self.input()?, format, min_count, &self.pool)?),
+        }
+    }
+
+    /// How much each of the examples counts, where that was said.
+    pub(crate) fn weights(&mut self, examples: usize) -> Result<Option<Vec<f64>>> {
+        match self.weights.take() {
+            Some(weights) if weights.len() != examples => {
+                let (given, examples) = (counted(weights.len() as u64, "weight"), counted(examples as u64, "example"));
+                let what = format!("{given} for {examples}: leave out others before training, with their weights");
+                Err(Failure::Data(format!("{}: {what}", self.args.input.display())))
+            }
+            weights => Ok(weights),
+        }
     }
 
     /// The training file.
@@ -302,10 +332,10 @@ impl<'a> Session<'a> {
         if self.is_blank {
             return Ok(Outcome::blank(formulation(args, examples.outputs.len().max(1)), task.dimension()));
         }
-        let bits =
-            |w: &Weights| crc32fast::hash(&w.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
-        let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w)));
-        let checksums = checksums.iter().copied().chain(start_checksum);
+        let bits = |w: &[f64]| crc32fast::hash(&w.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
+        let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w.as_slice())));
+        let of_weights = examples.weights.map(|weights| ("the weights of the examples", bits(weights)));
+        let checksums = checksums.iter().copied().chain(start_checksum).chain(of_weights);
         self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
         let seconds_reading = self.began.elapsed().as_secs_f64() - self.seconds_kernel;
         if let Some(log) = &mut self.log {

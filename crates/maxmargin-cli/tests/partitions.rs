@@ -74,7 +74,7 @@ fn trained(task: &str, options: &[&str], parts: &[Vec<u8>]) -> (Vec<u8>, serde_j
 fn agrees_with_the_whole(task: &str, options: &[&str], parts: &[Vec<u8>]) {
     let (model, told) = trained(task, options, parts);
     let options = words(&[options, &["--solver", "one-slack"]].concat());
-    let whole = embed::train(task, &options, Data::Text(parts.concat()), hooks()).unwrap();
+    let whole = embed::train(task, &options, Data::Text(parts.concat()), None, hooks()).unwrap();
     let other: serde_json::Value = serde_json::from_str(&whole.summary).unwrap();
     let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
     assert_eq!(number(&told, "examples"), number(&other, "examples"), "{task}");

@@ -1,7 +1,8 @@
-//! Sentences of Python objects in CRFsuite's format.
+//! Sentences of Python objects: put together for training, or as text in CRFsuite's format.
 
 use std::io::Write;
 
+use maxmargin::data::tagging::{Assembly, check_name, escape};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
@@ -16,31 +17,109 @@ pub(crate) fn crfsuite_text<'py>(
     sequences: &Bound<'py, PyAny>,
     tags: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let mut text = Text::default();
+    Ok(PyBytes::new(py, &walked::<Text>(sequences, tags)?.bytes))
+}
+
+/// The sentences as `train` takes them.
+pub(crate) fn assembled(sequences: &Bound<'_, PyAny>, tags: &Bound<'_, PyAny>) -> PyResult<Assembly> {
+    walked(sequences, Some(tags))
+}
+
+fn walked<S: Sink>(sequences: &Bound<'_, PyAny>, tags: Option<&Bound<'_, PyAny>>) -> PyResult<S> {
+    let mut walk = Walk { sink: S::default(), place: (0, 0), key: Vec::new() };
     let mut tags = tags.map(PyAnyMethods::try_iter).transpose()?;
     for (sentence, tokens) in sequences.try_iter()?.enumerate() {
-        text.place.0 = sentence;
+        walk.place = (sentence, 0);
         let of_sentence =
             tags.as_mut().map(|tags| tags.next().unwrap_or_else(|| Err(too_few(sentence)))).transpose()?;
-        text.sentence(&tokens?, of_sentence.as_ref())?;
+        walk.sentence(&tokens?, of_sentence.as_ref())?;
     }
-    Ok(PyBytes::new(py, &text.bytes))
+    Ok(walk.sink)
 }
 
 fn too_few(sentence: usize) -> PyErr {
     PyValueError::new_err(format!("sentence {sentence}: there are tags for fewer sentences than there are"))
 }
 
+/// Where tokens go.
+trait Sink: Default {
+    fn begin_token(&mut self, tag: &str) -> Result<(), String>;
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String>;
+    fn end_token(&mut self) -> Result<(), String>;
+    fn end_sentence(&mut self) -> Result<(), String>;
+}
+
+impl Sink for Assembly {
+    fn begin_token(&mut self, tag: &str) -> Result<(), String> {
+        self.begin_token(tag)
+    }
+
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String> {
+        self.feature(name, value as f32)
+    }
+
+    fn end_token(&mut self) -> Result<(), String> {
+        self.end_token()
+    }
+
+    fn end_sentence(&mut self) -> Result<(), String> {
+        self.end_sentence()
+    }
+}
+
+/// CRFsuite's format.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
+    /// Where the sentence begins.
+    start: usize,
+}
+
+impl Sink for Text {
+    fn begin_token(&mut self, tag: &str) -> Result<(), String> {
+        if tag.is_empty() || tag.contains([' ', '\t', '\n', '\r']) {
+            return Err(format!("the tag {tag:?} is empty or has a blank"));
+        }
+        escape(tag.as_bytes(), &mut self.bytes);
+        Ok(())
+    }
+
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String> {
+        check_name(name)?;
+        if value == 0.0 {
+            return Ok(());
+        }
+        self.bytes.push(b'\t');
+        escape(name, &mut self.bytes);
+        if value != 1.0 {
+            write!(self.bytes, ":{value}").expect("memory takes all text");
+        }
+        Ok(())
+    }
+
+    fn end_token(&mut self) -> Result<(), String> {
+        self.bytes.push(b'\n');
+        Ok(())
+    }
+
+    fn end_sentence(&mut self) -> Result<(), String> {
+        if self.bytes.len() > self.start {
+            self.bytes.push(b'\n');
+        }
+        self.start = self.bytes.len();
+        Ok(())
+    }
+}
+
+struct Walk<S> {
+    sink: S,
     /// Sentence and token, for errors.
     place: (usize, usize),
-    /// The key of an attribute, as far as it is known.
+    /// The name of a feature, as far as it is known.
     key: Vec<u8>,
 }
 
-impl Text {
+impl<S: Sink> Walk<S> {
     fn error(&self, what: &str) -> PyErr {
         let (sentence, token) = self.place;
         PyValueError::new_err(format!("sentence {sentence}, token {token}: {what}"))
@@ -48,44 +127,35 @@ impl Text {
 
     fn sentence(&mut self, tokens: &Bound<'_, PyAny>, tags: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         if tokens.is_instance_of::<PyString>() || tokens.is_instance_of::<PyDict>() {
-            self.place.1 = 0;
             return Err(self.error("a sentence is a list of tokens, not a single string or dict"));
         }
         let mut tags = tags.map(PyAnyMethods::try_iter).transpose()?;
-        let start = self.bytes.len();
         for (token, attributes) in tokens.try_iter()?.enumerate() {
             self.place.1 = token;
-            let tag = match &mut tags {
-                None => UNKNOWN.to_owned(),
+            let begun = match &mut tags {
+                None => self.sink.begin_token(UNKNOWN),
                 Some(tags) => {
-                    let tag = tags
-                        .next()
-                        .unwrap_or_else(|| Err(self.error("it has no tag: there are fewer tags than tokens")))?;
-                    tag.str()?.to_str()?.to_owned()
+                    let none = || Err(self.error("it has no tag: there are fewer tags than tokens"));
+                    let tag = tags.next().unwrap_or_else(none)?;
+                    self.sink.begin_token(tag.str()?.to_str()?)
                 }
             };
-            if tag.is_empty() || tag.contains([' ', '\t', '\n', '\r']) {
-                return Err(self.error(&format!("the tag {tag:?} is empty or has a blank")));
-            }
-            self.escaped(tag.as_bytes());
+            begun.map_err(|what| self.error(&what))?;
             self.token(&attributes?)?;
-            self.bytes.push(b'\n');
+            self.sink.end_token().map_err(|what| self.error(&what))?;
         }
         if let Some(Some(_)) = tags.as_mut().map(Iterator::next) {
             return Err(self.error("there are more tags than tokens"));
         }
-        if self.bytes.len() > start {
-            self.bytes.push(b'\n');
-        }
-        Ok(())
+        self.sink.end_sentence().map_err(|what| self.error(&what))
     }
 
     fn token(&mut self, attributes: &Bound<'_, PyAny>) -> PyResult<()> {
         self.key.clear();
-        if let Ok(word) = attributes.cast::<PyString>() {
-            self.attribute(word.to_str()?, None)
-        } else if let Ok(dict) = attributes.cast::<PyDict>() {
+        if let Ok(dict) = attributes.cast::<PyDict>() {
             self.dict(dict)
+        } else if let Ok(word) = attributes.cast::<PyString>() {
+            self.feature(word.to_str()?.as_bytes(), 1.0)
         } else {
             self.list(attributes)
         }
@@ -93,6 +163,15 @@ impl Text {
 
     fn dict(&mut self, dict: &Bound<'_, PyDict>) -> PyResult<()> {
         for (key, value) in dict {
+            // As a rule: a name and a number, which need no copy of the name.
+            if self.key.is_empty()
+                && let (Ok(name), Ok(number)) = (key.cast::<PyString>(), value.cast_exact::<PyFloat>())
+                && let (name, number) = (name.to_str()?, number.value())
+                && (number as f32).is_finite()
+            {
+                self.feature(name.as_bytes(), number)?;
+                continue;
+            }
             let length = self.begin(key.str()?.to_str()?);
             self.value(&value)?;
             self.key.truncate(length);
@@ -104,17 +183,35 @@ impl Text {
         let is_list =
             list.is_instance_of::<PyList>() || list.is_instance_of::<PyTuple>() || list.is_instance_of::<PySet>();
         if !is_list {
-            let kind = list.get_type().name()?;
-            return Err(self.error(&format!("a token is a dict, a string or a list of strings, not {kind}")));
+            return self.array(list);
         }
         for word in list.try_iter()? {
             let word = word?;
             let Ok(word) = word.cast::<PyString>() else {
                 return Err(self.error(&format!("attribute {} of a list is no string", word.repr()?)));
             };
-            let length = self.begin(word.to_str()?);
-            self.attribute("", None)?;
-            self.key.truncate(length);
+            self.named(word.to_str()?, 1.0)?;
+        }
+        Ok(())
+    }
+
+    /// A vector of numpy: its values under their places, or its words.
+    fn array(&mut self, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let is_vector = array.getattr("ndim").and_then(|n| n.extract::<usize>()).is_ok_and(|n| n == 1);
+        if !is_vector {
+            let kind = array.get_type().name()?;
+            let what = format!("a token is a dict, a string, a list of strings or a vector of numbers, not {kind}");
+            return Err(self.error(&what));
+        }
+        for (place, value) in array.call_method0("tolist")?.try_iter()?.enumerate() {
+            let value = value?;
+            if let Ok(word) = value.cast::<PyString>() {
+                self.named(word.to_str()?, 1.0)?;
+            } else {
+                let length = self.begin(&place.to_string());
+                self.number(&value)?;
+                self.key.truncate(length);
+            }
         }
         Ok(())
     }
@@ -129,15 +226,27 @@ impl Text {
         length
     }
 
+    /// The key and this word.
+    fn named(&mut self, word: &str, value: f64) -> PyResult<()> {
+        if self.key.is_empty() {
+            return self.feature(word.as_bytes(), value);
+        }
+        let length = self.begin(word);
+        self.keyed(value)?;
+        self.key.truncate(length);
+        Ok(())
+    }
+
     fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Ok(word) = value.cast::<PyString>() {
-            let (word, length) = (word.to_str()?, self.key.len());
-            self.key.push(b'=');
-            self.attribute(word, None)?;
+            let length = self.key.len();
+            self.key.push(b':');
+            self.key.extend(word.to_str()?.as_bytes());
+            self.keyed(1.0)?;
             self.key.truncate(length);
             Ok(())
         } else if let Ok(truth) = value.cast::<PyBool>() {
-            self.attribute("", Some(f64::from(u8::from(truth.is_true()))))
+            self.keyed(f64::from(u8::from(truth.is_true())))
         } else if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
             self.number(value)
         } else if let Ok(dict) = value.cast::<PyDict>() {
@@ -147,6 +256,8 @@ impl Text {
             || value.is_instance_of::<PySet>()
         {
             self.list(value)
+        } else if value.getattr("ndim").and_then(|n| n.extract::<usize>()).is_ok_and(|n| n == 1) {
+            self.array(value)
         } else {
             // Numbers of numpy and the like.
             self.number(value)
@@ -155,7 +266,7 @@ impl Text {
 
     fn number(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         match value.extract::<f64>() {
-            Ok(number) if (number as f32).is_finite() => self.attribute("", Some(number)),
+            Ok(number) if (number as f32).is_finite() => self.keyed(number),
             _ => {
                 let (key, value) = (String::from_utf8_lossy(&self.key).into_owned(), value.repr()?);
                 Err(self
@@ -164,36 +275,14 @@ impl Text {
         }
     }
 
-    /// The key and this word, with its value.
-    fn attribute(&mut self, word: &str, value: Option<f64>) -> PyResult<()> {
-        let (start, length) = (self.bytes.len(), self.key.len());
-        self.key.extend(word.as_bytes());
-        if self.key.is_empty() {
-            return Err(self.error("an attribute has no name"));
-        }
-        if self.key.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
-            let key = String::from_utf8_lossy(&self.key).into_owned();
-            return Err(self.error(&format!("attribute {key:?} has a tab or a line end; replace it")));
-        }
-        self.bytes.push(b'\t');
-        let key = std::mem::take(&mut self.key);
-        self.escaped(&key);
-        self.key = key;
-        self.key.truncate(length);
-        match value {
-            Some(0.0) => self.bytes.truncate(start),
-            Some(value) if value != 1.0 => write!(self.bytes, ":{value}").expect("memory takes all text"),
-            _ => {}
-        }
-        Ok(())
+    /// The feature that the key names.
+    fn keyed(&mut self, value: f64) -> PyResult<()> {
+        let done = self.sink.feature(&self.key, value);
+        done.map_err(|what| self.error(&what))
     }
 
-    fn escaped(&mut self, word: &[u8]) {
-        for &byte in word {
-            if matches!(byte, b':' | b'\\') {
-                self.bytes.push(b'\\');
-            }
-            self.bytes.push(byte);
-        }
+    fn feature(&mut self, name: &[u8], value: f64) -> PyResult<()> {
+        let done = self.sink.feature(name, value);
+        done.map_err(|what| self.error(&what))
     }
 }

@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::task::train_task;
     #[pymodule_export]
-    use crate::train::{train_rows, train_text};
+    use crate::train::{train_rows, train_sentences, train_text};
 
     /// `maxmargin generate`
     #[pyfunction]

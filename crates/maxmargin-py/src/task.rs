@@ -34,6 +34,22 @@ struct Known {
     loss: f64,
 }
 
+/// Indices and values of a sparse vector.
+type Sparse = (Vec<u32>, Vec<f32>);
+
+#[derive(FromPyObject)]
+enum Indices<'py> {
+    Long(PyReadonlyArray1<'py, i64>),
+    Short(PyReadonlyArray1<'py, i32>),
+    Unsigned(PyReadonlyArray1<'py, u32>),
+}
+
+#[derive(FromPyObject)]
+enum Values<'py> {
+    Double(PyReadonlyArray1<'py, f64>),
+    Single(PyReadonlyArray1<'py, f32>),
+}
+
 /// All outputs that were found; the first n are the truths.
 #[derive(Default)]
 struct Found {
@@ -43,8 +59,10 @@ struct Found {
 }
 
 struct PythonTask {
-    /// Has `psi`, `loss`, `argmax` and `max_loss`.
+    /// Has `features`, `psi`, `loss`, `argmax` and `max_loss`.
     adapter: Py<PyAny>,
+    /// Are features pairs of indices and values?
+    has_pairs: bool,
     /// What `argmax` is given as w.
     w: Py<PyArray1<f64>>,
     block: [Block; 1],
@@ -67,18 +85,12 @@ impl PythonTask {
     /// What Python says of an output of example i.
     fn known(&self, py: Python<'_>, i: usize, object: Py<PyAny>, is_truth: bool) -> PyResult<Known> {
         let adapter = self.adapter.bind(py);
-        let psi = adapter.call_method1("psi", (i, &object))?;
-        let (indices, values): (PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f64>) = psi.extract()?;
-        let (indices, values) = (indices.as_slice()?.to_vec(), values.as_slice()?);
-        let is_ascending = indices.windows(2).all(|two| two[0] < two[1]);
-        if !is_ascending || indices.len() != values.len() || indices.last().is_some_and(|&j| j >= self.block[0].rows) {
-            let what = format!("example {i}: features are not a valid sparse vector of size {}", self.block[0].rows);
-            return Err(PyValueError::new_err(what));
-        }
-        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
-        if values.iter().any(|x| !x.is_finite()) {
-            return Err(PyValueError::new_err(format!("example {i}: a feature is not finite")));
-        }
+        let features = adapter.call_method1("features", (i, &object))?;
+        let plain = if self.has_pairs { self.plain(&features) } else { None };
+        let (indices, values) = match plain {
+            Some(sparse) => sparse,
+            None => self.psi(&adapter.call_method1("psi", (i, &object, features))?, i)?,
+        };
         let loss = if is_truth { 0.0 } else { adapter.call_method1("loss", (i, &object))?.extract()? };
         if !(loss >= 0.0 && f64::is_finite(loss)) {
             return Err(PyValueError::new_err(format!(
@@ -86,6 +98,51 @@ impl PythonTask {
             )));
         }
         Ok(Known { object, indices, values, loss })
+    }
+
+    /// A pair of arrays that is a sparse vector as it stands: most are, and Python would take long to see it.
+    fn plain(&self, features: &Bound<'_, PyAny>) -> Option<Sparse> {
+        let (indices, values): (Indices<'_>, Values<'_>) = features.extract().ok()?;
+        let indices = match &indices {
+            Indices::Long(indices) => self.ascending(indices.as_slice().ok()?),
+            Indices::Short(indices) => self.ascending(indices.as_slice().ok()?),
+            Indices::Unsigned(indices) => self.ascending(indices.as_slice().ok()?),
+        }?;
+        let values: Vec<f32> = match &values {
+            Values::Double(values) => values.as_slice().ok()?.iter().map(|&x| x as f32).collect(),
+            Values::Single(values) => values.as_slice().ok()?.to_vec(),
+        };
+        (indices.len() == values.len() && values.iter().all(|x| x.is_finite())).then_some((indices, values))
+    }
+
+    /// Indices that ascend and lie within w.
+    fn ascending<I: Copy + Into<i64>>(&self, indices: &[I]) -> Option<Vec<u32>> {
+        let (mut last, rows) = (-1, i64::from(self.block[0].rows));
+        let mut found = Vec::with_capacity(indices.len());
+        for &index in indices {
+            let index: i64 = index.into();
+            if index <= last || index >= rows {
+                return None;
+            }
+            found.push(index as u32);
+            last = index;
+        }
+        Some(found)
+    }
+
+    /// What Python has made of features of another kind.
+    fn psi(&self, psi: &Bound<'_, PyAny>, i: usize) -> PyResult<Sparse> {
+        let (indices, values): (PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f64>) = psi.extract()?;
+        let (indices, values) = (self.ascending(indices.as_slice()?), values.as_slice()?);
+        let Some(indices) = indices.filter(|indices| indices.len() == values.len()) else {
+            let what = format!("example {i}: features are not a valid sparse vector of size {}", self.block[0].rows);
+            return Err(PyValueError::new_err(what));
+        };
+        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+        if values.iter().any(|x| !x.is_finite()) {
+            return Err(PyValueError::new_err(format!("example {i}: a feature is not finite")));
+        }
+        Ok((indices, values))
     }
 
     /// The number of an output that Python has found.
@@ -195,8 +252,10 @@ pub(crate) fn train_task<'py>(
         return Err(PyValueError::new_err(format!("the weights to start from must be {size} finite numbers")));
     }
     let max_losses = (0..n).map(|i| task.call_method1(py, "max_loss", (i,))?.extract(py)).collect::<PyResult<_>>()?;
+    let has_pairs = task.getattr(py, "kind")?.extract::<String>(py)? == "pair";
     let own = PythonTask {
         adapter: task,
+        has_pairs,
         w: PyArray1::zeros(py, size as usize, false).unbind(),
         block: [Block { base: 0, rows: size, width: 1 }],
         max_losses,

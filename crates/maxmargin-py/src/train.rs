@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::attributes::assembled;
 use crate::failure::{raised, raised_of_rows};
 use crate::hooks::Stop;
 use crate::rows::Rows;
@@ -20,9 +21,35 @@ pub(crate) fn train_text<'py>(
     task: &str,
     options: Vec<String>,
     text: &[u8],
+    weights: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
-    answer(py, task, &options, Data::Text(text.to_vec()), on_round, raised)
+    let training = Training { task, options, weights: checked(weights.as_ref())?, raised };
+    training.of(py, Data::Text(text.to_vec()), on_round)
+}
+
+/// Tags of sentences, which are Python objects.
+#[pyfunction]
+pub(crate) fn train_sentences<'py>(
+    py: Python<'py>,
+    options: Vec<String>,
+    sequences: &Bound<'py, PyAny>,
+    tags: &Bound<'py, PyAny>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    on_round: Option<Py<PyAny>>,
+) -> PyResult<Answer<'py>> {
+    let training = Training { task: "tag", options, weights: checked(weights.as_ref())?, raised };
+    training.of(py, Data::Sentences(assembled(sequences, tags)?), on_round)
+}
+
+/// How much examples count.
+fn checked(weights: Option<&PyReadonlyArray1<'_, f64>>) -> PyResult<Option<Vec<f64>>> {
+    let Some(weights) = weights else { return Ok(None) };
+    let weights = weights.as_slice()?.to_vec();
+    match weights.iter().position(|weight| !(*weight > 0.0 && weight.is_finite())) {
+        Some(i) => Err(PyValueError::new_err(format!("sample {i}: its weight must be positive and finite"))),
+        None => Ok(Some(weights)),
+    }
 }
 
 #[pyfunction]
@@ -38,7 +65,7 @@ pub(crate) fn train_rows<'py>(
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let examples = labelled(rows, names, &ids, costs.as_ref())?;
-    answer(py, task, &options, Data::Rows(examples), on_round, raised_of_rows)
+    Training { task, options, weights: None, raised: raised_of_rows }.of(py, Data::Rows(examples), on_round)
 }
 
 /// Rows with their labels, checked.
@@ -49,17 +76,13 @@ pub(crate) fn labelled(
     costs: Option<&PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<Labelled> {
     let (rows, ids) = (rows.get(), ids.as_slice()?.to_vec());
-    let costs = costs.map(|costs| Ok::<_, PyErr>(costs.as_slice()?.to_vec())).transpose()?;
+    let costs = checked(costs)?;
     let n = rows.matrix.rows();
     if ids.len() != n || costs.as_ref().is_some_and(|costs| costs.len() != n) {
         return Err(PyValueError::new_err(format!("{n} rows need as many labels and weights")));
     }
     if let Some(i) = ids.iter().position(|&id| id != Labels::NONE && id as usize >= names.len()) {
         return Err(PyValueError::new_err(format!("sample {i}: there is no label {}", ids[i])));
-    }
-    let is_fine = |cost: &f64| *cost > 0.0 && cost.is_finite();
-    if let Some(i) = costs.as_ref().and_then(|costs| costs.iter().position(|cost| !is_fine(cost))) {
-        return Err(PyValueError::new_err(format!("sample {i}: its weight must be positive and finite")));
     }
     let mut digest = crc32fast::Hasher::new_with_initial(rows.checksum);
     for name in &names {
@@ -74,19 +97,22 @@ pub(crate) fn labelled(
     Ok(Labelled::new(Labels { names, ids }, rows.matrix.clone(), costs, digest.finalize()))
 }
 
-fn answer<'py>(
-    py: Python<'py>,
-    task: &str,
-    options: &[String],
-    data: Data,
-    on_round: Option<Py<PyAny>>,
+struct Training<'t> {
+    task: &'t str,
+    options: Vec<String>,
+    weights: Option<Vec<f64>>,
     raised: fn(Failure) -> PyErr,
-) -> PyResult<Answer<'py>> {
-    let stop = Stop::default();
-    let trained = py.detach(|| embed::train(task, options, data, stop.hooks(on_round)));
-    if let Some(error) = stop.take() {
-        return Err(error);
+}
+
+impl Training<'_> {
+    fn of<'py>(self, py: Python<'py>, data: Data, on_round: Option<Py<PyAny>>) -> PyResult<Answer<'py>> {
+        let Self { task, options, weights, raised } = self;
+        let stop = Stop::default();
+        let trained = py.detach(|| embed::train(task, &options, data, weights, stop.hooks(on_round)));
+        if let Some(error) = stop.take() {
+            return Err(error);
+        }
+        let Trained { model, summary, notes } = trained.map_err(raised)?;
+        Ok((PyBytes::new(py, &model), summary, notes))
     }
-    let Trained { model, summary, notes } = trained.map_err(raised)?;
-    Ok((PyBytes::new(py, &model), summary, notes))
 }

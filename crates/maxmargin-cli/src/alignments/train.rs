@@ -16,16 +16,16 @@ use crate::partitions::survey::Merged;
 use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{count, counted};
-use crate::train::{Args, Finished, Session};
+use crate::train::{Args, Finished, Given, Session};
 use crate::training::{Examples, Vectors};
 
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let name = args.input.display().to_string();
     let start = args.solver.warm_start.as_deref().map(PairAligner::load).transpose()?;
-    let merged = session.merged.take();
-    let is_blank = merged.is_some();
-    let (data, alphabets) = if let Some(Merged::Alphabets(alphabets)) = merged {
+    let given = std::mem::take(&mut session.given);
+    let is_blank = matches!(given, Given::Dictionaries(_));
+    let (data, alphabets) = if let Given::Dictionaries(Merged::Alphabets(alphabets)) = given {
         (Records::default(), alphabets)
     } else {
         let data = read(session.input()?, LabelRule::Required, &session.pool)?;

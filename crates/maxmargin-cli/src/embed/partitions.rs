@@ -17,6 +17,7 @@ use crate::log::Log;
 use crate::partitions::serve::{Desk, Request, serve};
 use crate::partitions::survey::{Merged, Survey};
 use crate::partitions::{master, survey};
+use crate::train::Given;
 use crate::training::{Examples, Vectors};
 use crate::{refusals, streams, train};
 
@@ -50,14 +51,14 @@ pub fn merge(task: &str, options: &[String], surveys: &[Vec<u8>], name: &str) ->
         Merged::Trees(text) => (text, Merged::Trees(Vec::new())),
         other => (Vec::new(), other),
     };
-    streams::in_memory(name, text, || train::blank(&args, identity, merged)).0
+    streams::in_memory(name, text, || train::blank(&args, identity, Given::Dictionaries(merged))).0
 }
 
 /// A model without weights for rows whose labels are all that there are, in their order.
 pub fn blank(task: &str, options: &[String], rows: Labelled) -> Result<Vec<u8>> {
     let (args, identity) = words_of_train(task, NAME, options)?;
     master::refuse(&args)?;
-    streams::in_memory(NAME, Vec::new(), || train::blank_for_rows(&args, identity, rows)).0
+    streams::in_memory(NAME, Vec::new(), || train::blank(&args, identity, Given::Rows(rows))).0
 }
 
 /// A partition that was read with the dictionaries of a blank model, and that a thread of its own serves.
@@ -76,12 +77,19 @@ impl Partition {
         let (args, _) = words_of_train(task, name, options)?;
         refusals::check(&args)?;
         master::refuse(&args)?;
+        let (given, text) = data.parts();
+        let rows = match given {
+            Given::Text => None,
+            Given::Rows(rows) => Some(rows),
+            Given::Sentences(_) | Given::Dictionaries(_) => {
+                return Err(Failure::Usage("the sentences of a partition are text".to_owned()));
+            }
+        };
         let (requests, asked) = channel();
         let (ready, read) = channel();
         let name = name.to_owned();
         let work = move || {
             let desk = Desk { requests: asked, ready };
-            let (text, rows) = data.parts();
             let (done, _) = streams::in_memory(&name, text, || serve(&args, &model, rows, &desk));
             if let Err(failure) = done {
                 // Nobody listens once it was read.

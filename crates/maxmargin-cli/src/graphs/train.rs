@@ -14,14 +14,14 @@ use crate::memory;
 use crate::partitions::survey::Merged;
 use crate::summary::{Described, shape_of_graphs};
 use crate::text;
-use crate::train::{Args, Finished, Session};
+use crate::train::{Args, Finished, Given, Session};
 use crate::training::{Examples, Vectors};
 
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(GraphLabeller::load).transpose()?;
-    let (data, shape) = match session.merged.take() {
-        Some(Merged::Shape(shape)) => (Graphs::default(), shape),
+    let (data, shape) = match std::mem::take(&mut session.given) {
+        Given::Dictionaries(Merged::Shape(shape)) => (Graphs::default(), shape),
         _ => read(session.input()?, &session.pool)?,
     };
     let task = FactorGraph::new(shape)?;
@@ -41,12 +41,13 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
 
     let outcome = {
         let (inputs, folds) = (references(&data), session.folds(&vec![0; data.len()])?);
+        let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(references);
         let truths: Option<Vec<_>> = heldout.as_ref().map(|h| h.labels.iter().cloned().map(Some).collect());
         let examples = Examples {
             inputs: &inputs,
             outputs: &data.labels,
-            weights: None,
+            weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(truths.as_deref()),

@@ -34,12 +34,13 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let outcome = {
         let inputs: Vec<&[u32]> = known.inputs.iter().map(Vec::as_slice).collect();
         let folds = session.folds(&vec![0; inputs.len()])?;
+        let weights = session.weights(inputs.len())?;
         let heldout_inputs: Option<Vec<&[u32]>> =
             heldout.as_ref().map(|heldout| heldout.inputs.iter().map(Vec::as_slice).collect());
         let examples = Examples {
             inputs: &inputs,
             outputs: &known.outputs,
-            weights: None,
+            weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),

@@ -35,6 +35,7 @@ pub(crate) enum Survey {
 }
 
 /// Of all partitions.
+#[derive(Debug)]
 pub(crate) enum Merged {
     Rows(Labelled),
     Vocabulary(Vocabulary),

@@ -1,7 +1,7 @@
 //! `maxmargin train tag`
 
 use maxmargin::data::input::Input;
-use maxmargin::data::tagging::{Sequences, Vocabulary, read, read_with};
+use maxmargin::data::tagging::{Sequences, Vocabulary, read_with};
 use maxmargin::features::Block;
 use maxmargin::inference::chain::Order;
 use maxmargin::model::Tagger;
@@ -17,7 +17,6 @@ use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
 use crate::options::{InnerName, LossName, SchemeName, SolverName};
-use crate::partitions::survey::Merged;
 use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
@@ -28,10 +27,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Tagger::load).transpose()?;
     let format = format_of(args)?;
-    let (mut data, vocabulary) = match session.merged.take() {
-        Some(Merged::Vocabulary(vocabulary)) => (Sequences::default(), vocabulary),
-        _ => read(session.input()?, &format, args.tag.min_count.unwrap_or(1), &session.pool)?,
-    };
+    let (mut data, vocabulary) = session.sentences(&format, args.tag.min_count.unwrap_or(1))?;
     let heldout = args.validation.heldout.as_deref();
     let mut heldout =
         heldout.map(|path| read_with(Input::open(path)?, &format, &vocabulary, &session.pool)).transpose()?;
@@ -57,12 +53,13 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
 
     let outcome = {
         let (inputs, outputs, folds) = (sentences(&data), tags(&data), session.folds(&vec![0; data.len()])?);
+        let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(sentences);
         let heldout_tags: Option<Vec<_>> = heldout.as_ref().map(|h| tags(h).into_iter().map(Some).collect());
         let examples = Examples {
             inputs: &inputs,
             outputs: &outputs,
-            weights: None,
+            weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.emission())),
             heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),

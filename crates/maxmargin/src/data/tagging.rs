@@ -3,7 +3,7 @@
 //! Three formats are read: columns (CoNLL), with features from a [`Template`] or [built in](Features::BuiltIn), and the
 //! formats of SVM-hmm and CRFsuite, which list the features themselves. [`read`] takes a training file and makes the
 //! [`Vocabulary`]; [`read_with`] takes other files with it; [`Stream`] goes through one in batches, in constant memory;
-//! [`write_features`] shows what features the tokens of a columns file have.
+//! [`write_features`] shows what features the tokens of a columns file have. [`Assembly`] takes sentences that are no text.
 //!
 //! # Built-in features
 //!
@@ -30,6 +30,7 @@
 //! From each further column, here the second: `c1=`, its values around `c1-2=`, `c1-1=`, `c1+1=`, `c1+2=`, and the pairs
 //! `c1-1,0=`, `c10,+1=`.
 
+mod assembled;
 mod builtin;
 mod columns;
 mod crfsuite;
@@ -53,6 +54,8 @@ use crate::data::dictionary::Dictionary;
 use crate::data::tagging::lines::Lines;
 use crate::sparse::SparseMatrix;
 
+pub use assembled::{Assembly, check_name};
+pub use crfsuite::escape;
 pub use names::Names;
 pub use reading::{read, read_in_pieces, read_with, read_with_in_pieces, survey};
 pub use stream::{Batch, Line, Stream};

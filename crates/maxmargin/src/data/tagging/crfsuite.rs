@@ -110,14 +110,15 @@ fn unescape(text: &[u8], name: &mut Vec<u8>) -> Option<Colon> {
     colon
 }
 
-/// Appends `name` to `text` so that [`unescape`] gives it back.
-pub(super) fn escape(name: &[u8], text: &mut Vec<u8>) {
-    for &byte in name {
-        if matches!(byte, b':' | b'\\') {
-            text.push(b'\\');
-        }
-        text.push(byte);
+/// Appends the name of a tag or of a feature to `text`, with `\:` and `\\` for `:` and `\`.
+pub fn escape(name: &[u8], text: &mut Vec<u8>) {
+    let mut name = name;
+    while let Some(at) = memchr::memchr2(b':', b'\\', name) {
+        text.extend_from_slice(&name[..at]);
+        text.extend_from_slice(&[b'\\', name[at]]);
+        name = &name[at + 1..];
     }
+    text.extend_from_slice(name);
 }
 
 #[cold]

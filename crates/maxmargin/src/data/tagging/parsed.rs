@@ -38,7 +38,7 @@ pub(super) struct Parsed<S> {
 }
 
 impl<S: Sink> Parsed<S> {
-    fn new(sink: S) -> Self {
+    pub(super) fn new(sink: S) -> Self {
         Self {
             sink,
             tags: Vec::new(),

@@ -13,6 +13,12 @@ use crate::solver::state::{check, check_weights, is_sound};
 use crate::sparse::dot;
 use crate::weights::Weights;
 
+mod face;
+
+use face::Face;
+
+pub(super) use face::{Climb, End};
+
 /// Examples are brought near so many steps before their turn.
 const AHEAD: usize = 8;
 
@@ -67,6 +73,7 @@ pub(super) struct Coordinates<'b, B: Blocks> {
     /// Where runs begin, and the order of a pass: positions among those that take part.
     runs: Vec<u32>,
     order: Vec<u32>,
+    face: Face,
 }
 
 /// What a pass saw on its way, each block at another w.
@@ -118,6 +125,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
             room: B::Room::default(),
             runs: Vec::new(),
             order: Vec::new(),
+            face: Face::default(),
         }
     }
 
@@ -146,6 +154,7 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
     /// None takes part until all are woken, and nothing is kept for passes.
     pub(super) fn rest(&mut self) {
         (self.now.active, self.order, self.runs) = (Vec::new(), Vec::new(), Vec::new());
+        self.face = Face::default();
     }
 
     pub(super) fn stage(&self) -> f64 {

@@ -227,6 +227,21 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
     }
 
     fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Room<T>, v: &mut [f64]) {
+        self.slopes_of(example, of, w, room, v);
+        let truth = self.truth(example);
+        for (v, &k) in v.iter_mut().zip(of) {
+            *v += self.term(&truth, k).rhs;
+        }
+    }
+
+    fn slopes_of(
+        &self,
+        example: &Example<'_>,
+        of: &[u32],
+        direction: &Weights,
+        room: &mut Room<T>,
+        slopes: &mut [f64],
+    ) {
         let Room { slots, of_slots, .. } = room;
         slots.clear();
         slots.extend_from_slice(self.lambda.row(example.truth).0);
@@ -236,16 +251,16 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         slots.sort_unstable();
         slots.dedup();
         of_slots.resize(slots.len(), 0.0);
-        let w = &w.as_slice()[self.block.base as usize..];
+        let w = &direction.as_slice()[self.block.base as usize..];
         slots::scores(w, self.block.width as usize, example.phi, slots, &mut of_slots[..slots.len()]);
         let truth = self.truth(example);
-        for (v, &k) in v.iter_mut().zip(of) {
+        for (slope, &k) in slopes.iter_mut().zip(of) {
             let (mut margin, mut at) = (0.0, 0);
             self.lambda.each_difference(example.truth, k as usize, |slot, value| {
                 at += slots[at..].partition_point(|&s| s < slot);
                 margin += value * of_slots[at];
             });
-            *v = self.term(&truth, k).violation(margin);
+            *slope = -self.term(&truth, k).factor * margin;
         }
     }
 

@@ -40,7 +40,17 @@ pub(super) trait Blocks: Sync {
     /// Violations of some of its outputs only.
     fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Self::Room, v: &mut [f64]);
 
-    /// What the violations change by when w moves by `direction`.
+    /// What the violations of these outputs change by when w moves by `direction`.
+    fn slopes_of(
+        &self,
+        example: &Example<'_>,
+        of: &[u32],
+        direction: &Weights,
+        room: &mut Self::Room,
+        slopes: &mut [f64],
+    );
+
+    /// What all of them change by.
     fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Self::Room, slopes: &mut [f64]);
 
     /// Looks at the block of an example.
@@ -202,6 +212,10 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         self.violations(example, w, &mut (), v);
     }
 
+    fn slopes_of(&self, example: &Example<'_>, _: &[u32], direction: &Weights, (): &mut (), slopes: &mut [f64]) {
+        self.slopes(example, direction, &mut (), slopes);
+    }
+
     fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
@@ -320,13 +334,21 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
     }
 
     fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
-        let ((rhs, factors), phi) = (self.terms(example.truth), example.phi);
-        let (w, width) = (&w.as_slice()[self.block.base as usize..], self.block.width as usize);
+        self.slopes_of(example, of, w, &mut (), v);
+        let rhs = self.terms(example.truth).0;
+        for (v, &k) in v.iter_mut().zip(of) {
+            *v += rhs[k as usize];
+        }
+    }
+
+    fn slopes_of(&self, example: &Example<'_>, of: &[u32], direction: &Weights, (): &mut (), slopes: &mut [f64]) {
+        let (factors, phi) = (self.terms(example.truth).1, example.phi);
+        let (w, width) = (&direction.as_slice()[self.block.base as usize..], self.block.width as usize);
         let mut at_truth = [0.0];
         slots::scores(w, width, phi, &[example.truth as u32], &mut at_truth);
-        slots::scores(w, width, phi, of, v);
-        for (v, &k) in v.iter_mut().zip(of) {
-            *v = rhs[k as usize] - factors[k as usize] * (at_truth[0] - *v);
+        slots::scores(w, width, phi, of, slopes);
+        for (slope, &k) in slopes.iter_mut().zip(of) {
+            *slope = factors[k as usize] * (*slope - at_truth[0]);
         }
     }
 

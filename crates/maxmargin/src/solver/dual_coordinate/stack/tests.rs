@@ -73,6 +73,8 @@ fn agrees<T: Task<Output = u32>>(
         blocks.slopes(&example, &direction, room, &mut slopes);
         let mut some = vec![0.0; others.len()];
         blocks.violations_of(&example, &others, &w, room, &mut some);
+        let mut some_slopes = vec![0.0; others.len()];
+        blocks.slopes_of(&example, &others, &direction, room, &mut some_slopes);
         let delta = signed(random, others.len());
         let (mut sum, mut right, mut rhs) = (vec![0.0; d], vec![0.0; d], 0.0);
         blocks.add(&example, &others, &delta, room, &mut sum);
@@ -84,6 +86,7 @@ fn agrees<T: Task<Output = u32>>(
             near(v[k as usize], b - dot(lhs, w.as_slice()));
             near(some[at], v[k as usize]);
             near(slopes[k as usize], -dot(lhs, direction.as_slice()));
+            near(some_slopes[at], slopes[k as usize]);
             rhs += delta[at] * b;
             lhs.iter().zip(&mut right).for_each(|(l, r)| *r += delta[at] * l);
             for &l in &others {
