@@ -1,6 +1,7 @@
 //! Budgets: a warm oracle allocates nothing, and what the library hands out may cross threads.
 #![allow(unsafe_code, reason = "a global allocator can only be written with unsafe; it counts and hands on")]
 
+#[path = "suite/common/mod.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,0 +1,168 @@
+//! Label sets: the laws of a task, every oracle against exhaustive search, and what is refused.
+
+use crate::common;
+
+use common::{Draw, PENALTIES, RESCALINGS, formulation, psi};
+use maxmargin::problem::{OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::sparse::dot;
+use maxmargin::task::{LossTerm, Task};
+use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss, SetScratch};
+use maxmargin::testing::check_task;
+use maxmargin::weights::Weights;
+use proptest::prelude::*;
+
+const FEATURES: u32 = 3;
+
+fn all_sets(labels: u32) -> Vec<Vec<u32>> {
+    (0..1_u32 << labels).map(|bits| (0..labels).filter(|k| bits >> k & 1 == 1).collect()).collect()
+}
+
+fn some_pairs(draw: &mut Draw, labels: u32, keep: usize) -> Pairs {
+    let every = (0..labels).flat_map(|a| (a + 1..labels).map(move |b| (a, b)));
+    Pairs::listed(labels, every.filter(|_| draw.below(3) < keep).collect()).unwrap()
+}
+
+fn sets(draw: &mut Draw, labels: u32, n: usize) -> Vec<Vec<u32>> {
+    (0..n).map(|_| (0..labels).filter(|_| draw.below(3) == 0).collect()).collect()
+}
+
+/// Pairs of every kind, the exact ones first.
+fn kinds(draw: &mut Draw, labels: u32) -> Vec<Pairs> {
+    let tree = Pairs::tree(labels, &sets(draw, labels, 8));
+    vec![Pairs::none(labels), tree, some_pairs(draw, labels, 2), Pairs::all(labels).unwrap()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_argmax_is_the_best_of_all_sets(seed: u64, labels in 1_u32..7) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(3, FEATURES);
+        let truths = sets(&mut draw, labels, 3);
+        for pairs in kinds(&mut draw, labels) {
+            for loss in [SetLoss::Hamming, SetLoss::F1] {
+                let Ok(task) = Multilabel::new(FEATURES, labels, pairs.clone(), loss) else {
+                    prop_assert!(loss == SetLoss::F1 && !pairs.is_forest());
+                    continue;
+                };
+                let (mut scratch, mut y) = (SetScratch::default(), Vec::new());
+                for (x, truth) in x.views().into_iter().zip(&truths) {
+                    let w = draw.weights(task.dimension(), 2.0);
+                    for lambda in [None, Some(0.0), Some(0.7), Some(3.0)] {
+                        let value = |y: &Vec<u32>| {
+                            dot(&psi(&task, x, y), w.as_slice()) + lambda.map_or(0.0, |l| l * task.loss(truth, y))
+                        };
+                        let best = all_sets(labels).iter().map(value).fold(f64::NEG_INFINITY, f64::max);
+                        let term = lambda.map(|weight| LossTerm { truth, weight });
+                        task.argmax(&w, x, term, &mut scratch, &mut y).unwrap();
+                        let found = value(&y);
+                        prop_assert!(found <= best + 1e-9);
+                        if task.argmax_is_exact(x) {
+                            prop_assert!((found - best).abs() <= 1e-9, "{found} is not {best}");
+                        } else {
+                            let bound = task.bound(&scratch).unwrap();
+                            prop_assert!(bound >= best - 1e-9, "bound {bound} below {best}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counting_is_exact_for_every_rescaling_and_penalty(seed: u64, labels in 1_u32..6) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(2, FEATURES);
+        let (inputs, truths) = (x.views(), sets(&mut draw, labels, 2));
+        let tree = Pairs::tree(labels, &sets(&mut draw, labels, 8));
+        for pairs in [Pairs::none(labels), tree] {
+            for loss in [SetLoss::Hamming, SetLoss::F1] {
+                let task = Multilabel::new(FEATURES, labels, pairs.clone(), loss).unwrap();
+                for (penalty, rescaling) in PENALTIES.iter().flat_map(|&p| RESCALINGS.map(|r| (p, r))) {
+                    let problem = Problem::new(&task, &inputs, &truths, None, formulation(1.5, rescaling, penalty)).unwrap();
+                    prop_assert!(problem.oracle_is_exact());
+                    let w = draw.weights(task.dimension(), 1.0);
+                    let mut scratch = OracleScratch::default();
+                    for i in 0..problem.len() {
+                        let h = problem.oracle(i, &w, &mut scratch).unwrap();
+                        let best = all_sets(labels).iter().map(|y| problem.violation(i, &w, y).unwrap()).fold(0.0, f64::max);
+                        prop_assert!((h - best).abs() <= 1e-9, "{h} is not {best}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_laws_of_a_task_hold(seed: u64, labels in 1_u32..6) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(4, FEATURES);
+        let examples: Vec<_> = x.views().into_iter().zip(sets(&mut draw, labels, 4)).collect();
+        for pairs in kinds(&mut draw, labels).into_iter().filter(Pairs::is_forest) {
+            for loss in [SetLoss::Hamming, SetLoss::F1] {
+                let task = Multilabel::new(FEATURES, labels, pairs.clone(), loss).unwrap();
+                check_task(&task, &examples, seed).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_threshold_asks_more_of_every_label(seed: u64, labels in 1_u32..7) {
+        let mut draw = Draw(seed);
+        let x = draw.matrix(1, FEATURES);
+        for pairs in kinds(&mut draw, labels) {
+            let task = Multilabel::new(FEATURES, labels, pairs, SetLoss::Hamming).unwrap();
+            let w = draw.weights(task.dimension(), 2.0);
+            let (mut scratch, mut y, mut gains) = (SetScratch::default(), Vec::new(), Vec::new());
+            let (mut plain, row) = (Vec::new(), x.row(0));
+            task.argmax(&w, row, None, &mut scratch, &mut plain).unwrap();
+            task.predict(&w, row, 0.0, &mut scratch, &mut y, &mut gains);
+            prop_assert_eq!(&plain, &y);
+            let score = |y: &Vec<u32>| task.score(&w, row, y).unwrap();
+            prop_assert_eq!(gains.len(), labels as usize);
+            for (label, gain) in (0..).zip(&gains) {
+                let without: Vec<u32> = y.iter().copied().filter(|&other| other != label).collect();
+                let mut with = [without.as_slice(), &[label]].concat();
+                with.sort_unstable();
+                prop_assert!((score(&with) - score(&without) - gain).abs() <= 1e-9);
+            }
+            task.predict(&w, row, 1e6, &mut scratch, &mut y, &mut gains);
+            prop_assert!(y.is_empty());
+            task.predict(&w, row, -1e6, &mut scratch, &mut y, &mut gains);
+            prop_assert_eq!(y.len(), labels as usize);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_in_words() {
+    let all = Pairs::all(4).unwrap();
+    let refused = Multilabel::new(FEATURES, 4, all.clone(), SetLoss::F1).unwrap_err().to_string();
+    assert!(refused.contains("--pairs none or tree"), "{refused}");
+    assert!(Pairs::all(100_000).unwrap_err().to_string().contains("too many"));
+    let task = Multilabel::new(FEATURES, 4, all, SetLoss::Hamming).unwrap();
+    let mut draw = Draw(1);
+    let x = draw.matrix(1, FEATURES);
+    let inputs = x.views();
+    for bad in [vec![4], vec![2, 1], vec![1, 1]] {
+        let formulation = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+        assert!(Problem::new(&task, &inputs, std::slice::from_ref(&bad), None, formulation).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn ten_thousand_labels_and_empty_sets() {
+    let labels = 10_000;
+    let mut draw = Draw(3);
+    let x = draw.matrix(2, FEATURES);
+    for loss in [SetLoss::Hamming, SetLoss::F1] {
+        let task = Multilabel::new(FEATURES, labels, Pairs::none(labels), loss).unwrap();
+        let (w, truth) = (Weights::zeros(task.dimension()), Vec::new());
+        let (mut scratch, mut y) = (SetScratch::default(), vec![1]);
+        task.argmax(&w, x.row(0), None, &mut scratch, &mut y).unwrap();
+        assert!(y.is_empty());
+        task.argmax(&w, x.row(0), Some(LossTerm { truth: &truth, weight: 1.0 }), &mut scratch, &mut y).unwrap();
+        assert!((task.loss(&truth, &y) - task.max_loss(&truth)).abs() < 1e-12);
+    }
+}
