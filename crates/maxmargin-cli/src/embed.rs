@@ -34,7 +34,7 @@ pub enum Data {
     /// Rows whose labels are classes, in the order that these are to have, or for sets words with commas between.
     Rows(Labelled),
     /// Sentences with tags, for `--format crfsuite`.
-    Sentences(Assembly),
+    Sentences(Box<Assembly>),
 }
 
 impl Data {

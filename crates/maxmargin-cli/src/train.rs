@@ -114,6 +114,9 @@ pub(crate) fn in_memory(
     halt: Halt,
 ) -> Result<Vec<u8>> {
     refusals::check(args)?;
+    if weights.is_some() && !matches!(args.task, options::Task::Tag | options::Task::Parse | options::Task::Graph) {
+        return Err(Failure::Usage("weights beside the data are for tags, trees and graphs".to_owned()));
+    }
     let session = Session { given, weights, in_memory: true, ..Session::new(args, identity, Some(log), halt)? };
     Ok(train(session)?.unwrap_or_default())
 }
@@ -174,7 +177,7 @@ pub(crate) enum Given {
     /// Classes or sets of rows.
     Rows(Labelled),
     /// Tags of sentences.
-    Sentences(Assembly),
+    Sentences(Box<Assembly>),
     /// No examples, but the dictionaries of all partitions.
     Dictionaries(Merged),
 }

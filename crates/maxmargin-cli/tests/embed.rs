@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use maxmargin::data::svmlight::{Labelled, Labels};
+use maxmargin::data::tagging::Assembly;
 use maxmargin::model::Saved;
 use maxmargin::sparse::SparseMatrix;
 use maxmargin_cli::embed::{self, Data, Failure, Hooks, Trained};
@@ -19,7 +20,7 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 fn trained(options: &[&str]) -> Trained {
-    embed::train("multiclass", &words(options), Data::Text(TEXT.to_vec()), silent()).unwrap()
+    embed::train("multiclass", &words(options), Data::Text(TEXT.to_vec()), None, silent()).unwrap()
 }
 
 fn usage(result: Result<Trained, Failure>) -> String {
@@ -55,7 +56,7 @@ fn rows_and_text_give_the_same_weights() {
     // Classes in the order that text would have.
     let labels = Labels { names: words(&["down", "right", "up"]), ids: vec![1, 1, 2, 2, 0, 0] };
     let rows = Labelled::new(labels, matrix, None, 0);
-    let of_rows = embed::train("multiclass", &[], Data::Rows(rows), silent()).unwrap();
+    let of_rows = embed::train("multiclass", &[], Data::Rows(rows), None, silent()).unwrap();
     let [of_rows, of_text] = [of_rows.model, trained(&[]).model].map(|bytes| Saved::from_bytes(&bytes).unwrap());
     let (Saved::Classifier(of_rows), Saved::Classifier(of_text)) = (of_rows, of_text) else { panic!("classes") };
     assert_eq!(of_rows.labels, of_text.labels);
@@ -71,7 +72,7 @@ fn rounds_are_told_and_training_stops_when_asked() {
         is_over: Box::new(move || look.borrow().len() >= 2),
     };
     let options = words(&["--relative-gap", "1e-12", "--solver", "one-slack"]);
-    let trained = embed::train("multiclass", &options, Data::Text(TEXT.to_vec()), hooks).unwrap();
+    let trained = embed::train("multiclass", &options, Data::Text(TEXT.to_vec()), None, hooks).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&trained.summary).unwrap();
     assert_eq!(summary["status"], "interrupted");
     let told = told.borrow();
@@ -83,12 +84,12 @@ fn rounds_are_told_and_training_stops_when_asked() {
 #[test]
 fn what_is_wrong_is_told_as_the_program_tells_it() {
     let text = || Data::Text(TEXT.to_vec());
-    let what = usage(embed::train("multiclass", &words(&["--max-passe", "3"]), text(), silent()));
+    let what = usage(embed::train("multiclass", &words(&["--max-passe", "3"]), text(), None, silent()));
     assert!(what.contains("--max-passe") && !what.contains("Usage"), "{what}");
-    let what = usage(embed::train("multiclass", &words(&["--rho", "1"]), text(), silent()));
+    let what = usage(embed::train("multiclass", &words(&["--rho", "1"]), text(), None, silent()));
     assert!(what.contains("--rho"), "{what}");
     let bad = Data::Text(b"a 1:1\nb 0:1\n".to_vec());
-    match embed::train("multiclass", &[], bad, silent()) {
+    match embed::train("multiclass", &[], bad, None, silent()) {
         Err(Failure::Data(what)) => assert!(what.starts_with("data:2: "), "{what}"),
         other => panic!("{other:?}"),
     }
@@ -106,4 +107,31 @@ fn data_are_generated_as_the_program_does_and_options_are_told() {
     let solver = declared.iter().find(|option| option.name == "solver").unwrap();
     assert!(solver.takes_value && solver.values.contains(&"gdmm".to_owned()));
     assert!(declared.iter().any(|option| option.name == "forbid" && option.is_repeated));
+}
+
+/// Sentences that are no text make the model of their text; weights belong to tasks that have them.
+#[test]
+fn sentences_and_weights() {
+    let mut assembly = Assembly::default();
+    for (tag, name) in [("A", "x"), ("B", "y")] {
+        assembly.begin_token(tag).unwrap();
+        assembly.feature(name.as_bytes(), 1.0).unwrap();
+        assembly.end_token().unwrap();
+    }
+    assembly.end_sentence().unwrap();
+    let options = words(&["--format", "crfsuite"]);
+    let text = || Data::Text(b"A\tx\nB\ty\n\n".to_vec());
+    let primal = |trained: embed::Trained| {
+        let summary: serde_json::Value = serde_json::from_str(&trained.summary).unwrap();
+        summary["primal"].as_f64().unwrap()
+    };
+    let of_text = primal(embed::train("tag", &options, text(), None, silent()).unwrap());
+    assert_eq!(
+        primal(embed::train("tag", &options, Data::Sentences(Box::new(assembly)), None, silent()).unwrap()),
+        of_text
+    );
+    let light = primal(embed::train("tag", &options, text(), Some(vec![0.01]), silent()).unwrap());
+    assert!(light < of_text, "{light} is not less than {of_text}");
+    assert!(embed::train("tag", &options, text(), Some(vec![1.0; 2]), silent()).is_err());
+    assert!(embed::train("multiclass", &[], Data::Text(TEXT.to_vec()), Some(vec![1.0]), silent()).is_err());
 }

@@ -7,8 +7,7 @@ use pyo3::exceptions::PyValueError;
 /// Bad settings and bad data are both values that are wrong. Settings are named as in Python, and lines as samples.
 pub(crate) fn raised(failure: Failure) -> PyErr {
     match failure {
-        Failure::Usage(what) => PyValueError::new_err(without_dashes(&what)),
-        Failure::Data(what) => PyValueError::new_err(without_dashes(&what)),
+        Failure::Usage(what) | Failure::Data(what) => PyValueError::new_err(without_dashes(&what)),
         Failure::Closed => PyValueError::new_err("the output was closed"),
     }
 }
@@ -53,7 +52,7 @@ fn without_dashes(what: &str) -> String {
         if let Some((value, behind)) = rest.strip_prefix(' ').map(split_word)
             && option.values.iter().any(|known| known == value)
         {
-            words.push_str(&format!("='{value}'"));
+            words.extend(["='", value, "'"]);
             rest = behind;
         }
     }

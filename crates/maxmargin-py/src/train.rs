@@ -39,7 +39,7 @@ pub(crate) fn train_sentences<'py>(
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let training = Training { task: "tag", options, weights: checked(weights.as_ref())?, raised };
-    training.of(py, Data::Sentences(assembled(sequences, tags)?), on_round)
+    training.of(py, Data::Sentences(Box::new(assembled(sequences, tags)?)), on_round)
 }
 
 /// How much examples count.
@@ -105,7 +105,7 @@ struct Training<'t> {
 }
 
 impl Training<'_> {
-    fn of<'py>(self, py: Python<'py>, data: Data, on_round: Option<Py<PyAny>>) -> PyResult<Answer<'py>> {
+    fn of(self, py: Python<'_>, data: Data, on_round: Option<Py<PyAny>>) -> PyResult<Answer<'_>> {
         let Self { task, options, weights, raised } = self;
         let stop = Stop::default();
         let trained = py.detach(|| embed::train(task, &options, data, weights, stop.hooks(on_round)));

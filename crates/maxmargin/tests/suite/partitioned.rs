@@ -146,6 +146,17 @@ fn the_bits_do_not_depend_on_threads_and_a_round_asks_once() {
     }
 }
 
+/// Partitions whose cuts are no numbers.
+struct Broken;
+impl Partitions for Broken {
+    fn cuts(&self, w: &[f64]) -> Result<Vec<(Vec<f64>, f64)>> {
+        Ok(vec![(vec![f64::NAN; w.len()], 0.0)])
+    }
+    fn loss(&self, _: &[f64]) -> Result<f64> {
+        Ok(0.0)
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let (x, y, weights, task) = data(1);
@@ -154,15 +165,6 @@ fn what_cannot_be_is_refused() {
     let problem = Problem::new(&task, &rows, &y, Some(&weights), hard).unwrap();
     assert!(Partition::new(&problem).err().unwrap().to_string().contains("hard margin"));
 
-    struct Broken;
-    impl Partitions for Broken {
-        fn cuts(&self, w: &[f64]) -> Result<Vec<(Vec<f64>, f64)>> {
-            Ok(vec![(vec![f64::NAN; w.len()], 0.0)])
-        }
-        fn loss(&self, _: &[f64]) -> Result<f64> {
-            Ok(0.0)
-        }
-    }
     let facts = Facts { examples: 5, max_loss: 5.0, is_exact: true };
     let task = Partitioned::new(&Broken, vec![facts], 4).unwrap();
     let truths = [Joint::truths(0)];

@@ -126,7 +126,9 @@ mod tests {
         for sentence in sentences {
             for (tag, features) in sentence {
                 assembly.begin_token(&format!("t{tag}")).unwrap();
-                features.iter().for_each(|(name, value)| assembly.feature(name.as_bytes(), *value).unwrap());
+                for (name, value) in features {
+                    assembly.feature(name.as_bytes(), *value).unwrap();
+                }
                 assembly.end_token().unwrap();
             }
             assembly.end_sentence().unwrap();

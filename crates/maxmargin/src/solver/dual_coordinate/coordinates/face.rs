@@ -166,7 +166,9 @@ impl Member {
         self.is_full |= self.limits.is_full(sum);
         if self.is_full {
             let factor = self.limits.cap / sum;
-            a.iter_mut().for_each(|a| *a = if count == 1 && *a > 0.0 { self.limits.cap } else { *a * factor });
+            for a in a {
+                *a = if count == 1 && *a > 0.0 { self.limits.cap } else { *a * factor };
+            }
         }
     }
 }
@@ -213,7 +215,9 @@ impl<B: Blocks> Coordinates<'_, B> {
             own.extend(outputs[start..].iter().map(|&k| a[k as usize]));
             let v = &mut self.v[..count];
             blocks.violations_of(&example, &outputs[start..], &self.now.w, &mut self.room, v);
-            v.iter_mut().for_each(|v| *v -= limits.ridge * sum);
+            for v in v.iter_mut() {
+                *v -= limits.ridge * sum;
+            }
             let member = Member { example: i, part: start..outputs.len(), is_full, limits, curvature };
             member.project(&own[start..], v);
             gradient.extend_from_slice(v);
@@ -288,7 +292,9 @@ impl<B: Blocks> Coordinates<'_, B> {
             let example = blocks.example(m.example as usize);
             blocks.slopes_of(&example, &outputs[m.part.clone()], image, &mut self.room, bend);
             let change = m.limits.ridge * p.iter().sum::<f64>();
-            bend.iter_mut().for_each(|b| *b -= change);
+            for b in bend.iter_mut() {
+                *b -= change;
+            }
             curvature -= dot(bend, p);
         }
         curvature
@@ -345,7 +351,7 @@ impl<B: Blocks> Coordinates<'_, B> {
         curvature += dot(image.as_slice(), image.as_slice());
         let step = if slope > 0.5 * curvature { 1.0 } else { slope / curvature };
         // Not so where nothing was gained.
-        if !(step > 0.0) {
+        if step.is_nan() || step <= 0.0 {
             return;
         }
         for m in members.iter() {
