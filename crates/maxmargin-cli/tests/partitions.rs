@@ -116,7 +116,7 @@ fn classes() {
 
 #[test]
 fn sets() {
-    let parts = generated("multilabel", &["--examples", "80", "--seed", "3"], "\n", 3);
+    let parts = generated("multilabel", &["--examples", "40", "--seed", "3"], "\n", 3);
     for pairs in ["none", "tree"] {
         agrees_with_the_whole("multilabel", &[&GAP[..], &["--pairs", pairs]].concat(), &parts);
     }
@@ -124,14 +124,14 @@ fn sets() {
 
 #[test]
 fn tags() {
-    let parts = generated("tag", &["--examples", "60", "--seed", "3"], "\n\n", 3);
+    let parts = generated("tag", &["--examples", "30", "--seed", "3"], "\n\n", 3);
     agrees_with_the_whole("tag", &GAP, &parts);
     agrees_with_the_whole("tag", &[&GAP[..], &["--min-count", "3"]].concat(), &parts);
 }
 
 #[test]
 fn trees() {
-    let parts = generated("parse", &["--examples", "60", "--seed", "3"], "\n", 3);
+    let parts = generated("parse", &["--examples", "30", "--seed", "3"], "\n", 3);
     agrees_with_the_whole("parse", &GAP, &parts);
     agrees_with_the_whole("parse", &[&GAP[..], &["--terminals", "words", "--markov", "1"]].concat(), &parts);
 }
