@@ -161,3 +161,13 @@ def test_uris_are_read_by_fsspec():
     (source,) = _sources.listed("memory://part/*.dat")
     assert source.read() == b"+1 1:1\n"
     assert "memory" in _sources.name(source, 3)
+
+
+def test_vectors_that_begin_at_any_byte_are_taken():
+    w = np.frombuffer(b"x" + np.arange(50.0).tobytes(), np.uint8)[1:].view(np.float64)
+    assert not w.flags.aligned
+    known = Weights(50)
+    assert known.take(_vectors.Update(1, None, w))
+    assert known.w.flags.aligned
+    assert known.w.tolist() == w.tolist()
+    assert _vectors.handed_over(w[:].view()).flags.aligned

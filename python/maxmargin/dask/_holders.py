@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from distributed import Future, fire_and_forget
+from distributed import Future, KilledWorker, fire_and_forget
 
 from maxmargin.dask import _worker
 from maxmargin.dask._workers import Workers
@@ -27,6 +27,10 @@ _DEATHS = 3
 
 # So many troubles in a row, and a worker is given up.
 _TROUBLES = 5
+
+
+class TaskError(Exception):
+    """A task that raised: its cause is a bug, not a fault."""
 
 
 class Holders:
@@ -47,6 +51,8 @@ class Holders:
         self._deaths: Counter[int] = Counter()
         self._failures: Counter[int] = Counter()
         self._troubles: Counter[str] = Counter()
+        # Troubles since something went well.
+        self._in_vain = 0
         # What to do when workers are lost, besides.
         self.on_loss: Callable[[set[str]], None] = lambda gone: None
 
@@ -64,6 +70,10 @@ class Holders:
             # Not gather alone: what it waits with would outlive it where the worker is lost.
             await done.wait()
             return await self.client.gather(future, direct=True, asynchronous=True)
+        except Exception as error:
+            if future.status == "error" and not isinstance(error, (KilledWorker, OSError)):
+                raise TaskError from error
+            raise
         finally:
             future.release()
 
@@ -144,7 +154,8 @@ class Holders:
         except Exception as error:
             # A piece of a collection that cannot be made is no trouble of the engine.
             if isinstance(source, Future) and source.status == "error":
-                return _worker.Failure(ValueError(f"{type(error).__name__}: {error}"))
+                cause = error.__cause__ if isinstance(error, TaskError) else error
+                return _worker.Failure(ValueError(f"{type(cause).__name__}: {cause}"))
             raise
 
     def _failed(self, number: int, error: Exception) -> None:
@@ -197,13 +208,15 @@ class Holders:
                 is_broken = False
                 for task in done:
                     error = asyncio.CancelledError() if task.cancelled() else task.exception()
+                    if isinstance(error, TaskError):
+                        raise error.__cause__ or error
                     if error is None:
                         found[tasks[task]] = task.result()
-                        for address in needs[tasks[task]]:
-                            self._troubles.pop(address, None)
+                        self._troubles.clear()
+                        self._in_vain = 0
                     else:
                         is_broken = True
-                        await self.trouble(needs[tasks[task]][0])
+                        await self.trouble(needs[tasks[task]][0], repr(error))
                 if is_broken or time.monotonic() - looked >= self.workers.pause:
                     await self.workers.look()
                     looked = time.monotonic()
@@ -217,9 +230,12 @@ class Holders:
                 task.cancel()
         return found
 
-    async def trouble(self, address: str) -> None:
-        """Of the engine, not of the data: it may pass. If it does not, the worker is given up."""
+    async def trouble(self, address: str, what: str) -> None:
+        """Of the engine, not of the data: it may pass. If it does not, the worker is given up; if nothing goes well any more, the run."""
         self._troubles[address] += 1
+        self._in_vain += 1
+        if self._in_vain > 10 * _TROUBLES + len(self.owner):
+            raise RuntimeError(f"the workers fail again and again; the last trouble, with {address}: {what}")
         self._jobs.pop(address, None)
         await asyncio.sleep(0.05 * self._troubles[address])
         if self._troubles[address] > _TROUBLES:

@@ -36,6 +36,11 @@ def _sparse(vector: Floats, is_kept: NDArray[np.bool_], count: int) -> Vector:
     return Sparse(places.astype(kind), vector[places], len(vector))
 
 
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The same where the library can read it: what comes from the network may begin at any byte."""
+    return np.require(array, requirements=["C", "A"])
+
+
 def packed(vector: Floats) -> Vector:
     """The smaller form of a vector."""
     is_kept = vector != 0
@@ -80,7 +85,7 @@ def handed_over(vector: Vector) -> Floats | tuple[NDArray[np.int64], Floats]:
         if form.nbytes >= 8 * form.size:
             return unpacked(form)
         return form.places.astype(np.int64), form.values
-    return form
+    return aligned(form)
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ class Weights:
             return True
         if news.base is None:
             assert not isinstance(news.vector, Sparse)
-            self.w = news.vector
+            self.w = aligned(news.vector)
         elif news.base == 0:
             assert isinstance(news.vector, Sparse)
             self.w = unpacked(news.vector)
