@@ -29,7 +29,7 @@ REPETITIONS = 3
 @contextlib.contextmanager
 def cluster(workers=2):
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None) as started,
+        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as started,
         Client(started) as client,
     ):
         yield client

@@ -25,6 +25,9 @@ from maxmargin.partitions._sources import File
 # A partition whose loading goes along with the loss of so many workers is not tried on another.
 _DEATHS = 3
 
+# A partition that so many workers cannot read is not tried on another.
+_READERS = 3
+
 # So many troubles in a row, and a worker is given up.
 _TROUBLES = 5
 
@@ -49,7 +52,9 @@ class Holders:
         self._jobs: dict[str, asyncio.Task[Any]] = {}
         self._pieces: dict[int, Any] = {}
         self._deaths: Counter[int] = Counter()
-        self._failures: Counter[int] = Counter()
+        # Who could not read a partition, and who was there when partitions were dealt last.
+        self._failures: dict[int, set[str]] = {}
+        self._dealt_to: set[str] = set()
         self._troubles: Counter[str] = Counter()
         # Troubles since something went well.
         self._in_vain = 0
@@ -107,7 +112,11 @@ class Holders:
         # In one go: pieces may have much in common.
         self._pieces = dict(zip(lazy, self.client.compute(list(lazy.values())), strict=True))
         await self.workers.some()
-        self.owner = self.workers.deal(range(len(partitions)))
+        self._deal(range(len(partitions)))
+
+    def _deal(self, numbers: Iterable[int]) -> None:
+        self.owner.update(self.workers.deal(numbers))
+        self._dealt_to = set(self.workers.threads)
 
     def new_job(self, job: Job) -> None:
         """What workers have to know from now on."""
@@ -159,20 +168,20 @@ class Holders:
             raise
 
     def _failed(self, number: int, error: Exception) -> None:
-        """A file may lie with some workers only: another one tries, once."""
-        self._failures[number] += 1
-        others = sorted(set(self.workers.threads) - {self.owner[number]})
-        if not isinstance(error, OSError) or self._failures[number] > 1 or not others:
+        """A file may lie with some workers only: others try."""
+        failed = self._failures.setdefault(number, set())
+        failed.add(self.owner[number])
+        others = sorted(set(self.workers.threads) - failed)
+        if not isinstance(error, OSError) or len(failed) >= _READERS or not others:
             raise refusal(self.partitions[number], number, error)
         self.owner[number] = others[number % len(others)]
 
     async def rebalance(self) -> None:
         """Where workers have come, deals the partitions anew."""
-        holders = set(self.owner.values())
-        if not set(self.workers.threads) - holders or len(holders) >= len(self.partitions):
+        if set(self.workers.threads) <= self._dealt_to or len(set(self.owner.values())) >= len(self.partitions):
             return
         before = dict(self.owner)
-        self.owner = self.workers.deal(range(len(self.partitions)))
+        self._deal(range(len(self.partitions)))
         await self.load_all()
         moved: dict[str, list[int]] = {}
         for number, address in before.items():
@@ -191,7 +200,9 @@ class Holders:
             await self.workers.look()
             told = [asyncio.ensure_future(self.result(self.submit(to, _worker.forget, self.run))) for to in self.workers.threads]
             if told:
-                await asyncio.wait(told, timeout=2.0)
+                _, late = await asyncio.wait(told, timeout=2.0)
+                for task in late:
+                    task.cancel()
             self.loaded.clear()
 
     # Faults.
@@ -258,7 +269,7 @@ class Holders:
         self.loaded = {(number, address) for number, address in self.loaded if address not in gone}
         self.on_loss(gone)
         await self.workers.some()
-        self.owner.update(self.workers.deal(number for number, address in self.owner.items() if address in gone))
+        self._deal([number for number, address in self.owner.items() if address in gone])
 
 
 def _is_lazy(source: Any) -> bool:
