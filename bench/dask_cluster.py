@@ -1,5 +1,7 @@
 """Training on a Dask cluster of this machine, against one process with the same partitions."""
 
+import json
+
 from build import package_python
 from inputs import COVERTYPE, EWT_UPOS
 from measure import ROOT
@@ -47,16 +49,18 @@ def parts(bench, path, count=PARTS):
 
 
 def problems(bench):
-    """Task, gap, C and files."""
-    yield "tag", 0.05, 0.1, parts(bench, bench.inputs.crfsuite(f"{EWT_UPOS}.train", bench.command))
-    yield "multiclass", 0.01, 0.001, parts(bench, bench.inputs.plain(COVERTYPE))
+    """Name, parameters and files. Covertype as Joachims, Finley, Yu 2009 have it."""
+    tags = {"task": "tag", "format": "crfsuite", "C": 0.1, "relative_gap": 0.05}
+    yield "tags", json.dumps(tags), parts(bench, bench.inputs.crfsuite(f"{EWT_UPOS}.train", bench.command))
+    covertype = {"task": "multiclass", "loss_scale": 100, "C": 1e7 / 522_911, "epsilon": 0.1}
+    yield "covertype", json.dumps(covertype), parts(bench, bench.inputs.plain(COVERTYPE))
 
 
 def dask_processes(bench):
     """tags and covertype: two workers of one thread against one process of two, to the same gap"""
     table = []
-    for task, gap, c, files in problems(bench):
-        found = peer(bench, "processes", task, gap, c, *files)
+    for task, params, files in problems(bench):
+        found = peer(bench, "processes", params, *files)
         one, two = found["process"], found["cluster"]
         bench.outcome.at_most(f"{task}: seconds of training over one process's", two["seconds_training"] / one["seconds_training"], 1.3)
         bench.outcome.check(f"{task}: the same model and rounds", "yes", "yes" if found["same"] else "no", found["same"] and one["rounds"] == two["rounds"])
@@ -68,8 +72,8 @@ def dask_processes(bench):
 
 def dask_loss(bench):
     """one of two workers is killed in mid-run: how soon training goes on, and to which end"""
-    for task, gap, c, files in problems(bench):
-        found = peer(bench, "loss", task, gap, c, *files)
+    for task, params, files in problems(bench):
+        found = peer(bench, "loss", params, *files)
         bench.outcome.at_most(f"{task}: seconds from the scheduler's notice to the next round's answer", found["noticed_to_next_answer"], 5, " s")
         bench.outcome.state(f"{task}: seconds from the kill to the notice", f"{found['killed_to_noticed']:.2f}" if found["killed_to_noticed"] is not None else "not told")
         bench.outcome.state(f"{task}: seconds of an ordinary round", f"{found['round_seconds']:.2f}")

@@ -2,8 +2,8 @@
 
 dask_peer.py overhead DIMENSION ROUNDS          a round with dense cuts of that dimension: one process of 2 threads, two workers of 1 thread
 dask_peer.py latency WORKERS                    a round of next to no work and few bytes, on so many workers
-dask_peer.py processes TASK GAP C FILE...       training to a gap on files: one process of 2 threads, two workers of 1 thread, in turns
-dask_peer.py loss TASK GAP C FILE...            the same on two workers, of which one is killed in mid-run
+dask_peer.py processes PARAMS FILE...           training on files, PARAMS as JSON: one process of 2 threads, two workers of 1 thread, in turns
+dask_peer.py loss PARAMS FILE...                the same on two workers, of which one is killed in mid-run
 
 Seconds are wall seconds of training, without reading.
 """
@@ -29,7 +29,7 @@ REPETITIONS = 3
 @contextlib.contextmanager
 def cluster(workers=2):
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None) as started,
+        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as started,
         Client(started) as client,
     ):
         yield client
@@ -78,13 +78,8 @@ def latency(workers):
     return {"workers": workers, "median": float(np.median(transport)), "rounds": model.n_iter_}
 
 
-def parameters(task, gap, c):
-    given = {"task": task, "relative_gap": float(gap), "C": float(c)}
-    return given | {"format": "crfsuite"} if task == "tag" else given
-
-
-def processes(task, gap, c, *files):
-    params = parameters(task, gap, c)
+def processes(words, *files):
+    params = json.loads(words)
     runs = {"process": [], "cluster": []}
     with cluster() as client:
         for _ in range(REPETITIONS):
@@ -95,9 +90,9 @@ def processes(task, gap, c, *files):
     return best | {"same": same}
 
 
-def loss(task, gap, c, *files):
-    """Seconds from the kill to the end of the round in which it came, less those of a round."""
-    params = parameters(task, gap, c)
+def loss(words, *files):
+    """How long the scheduler takes to notice, and how long training takes from then to the end of the round."""
+    params = json.loads(words)
     local = partitions.train({**params, "n_jobs": 2}, list(files))
     at, ended = local.n_iter_ // 2, {}
     noticed = []

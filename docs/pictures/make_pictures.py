@@ -1,6 +1,6 @@
 """Draws the pictures of the guide from real runs on generated data: python make_pictures.py
 
-Needs maxmargin and matplotlib. The same versions draw the same bytes.
+Needs maxmargin, distributed and matplotlib. The same versions draw the same bytes.
 """
 
 from __future__ import annotations
@@ -82,6 +82,15 @@ def choosing_c():
     save(figure, "choosing-c.svg")
 
 
+def dask_simulation():
+    """Rounds on 1 to 1,000 workers, from what `make bench-dask` has measured."""
+    from maxmargin.dask.simulate import Problem, plot
+
+    problems = [(f"d = {d:,}".replace(",", " "), Problem(d, thread_seconds=3600)) for d in (100_000, 1_000_000, 5_000_000)]
+    plot(problems, str(HERE / "dask-simulation.png"), threads=8)
+
+
 if __name__ == "__main__":
     convergence()
     choosing_c()
+    dask_simulation()

@@ -48,7 +48,7 @@ PATIENCE = 4.0
 def client():
     """Two worker processes of one thread; the nanny starts a new one where one was killed."""
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as found,
     ):
         yield found
@@ -116,7 +116,7 @@ def test_dask_collections(two):
     model = DaskLinearClassifier(C=0.5, bias=1.0).fit(lazy, labels)
     assert model.model_ == local.model_
     params, X, y = PROBLEMS["tag"]
-    local = partitions.train(params, [(X[:30], y[:30]), (X[30:], y[30:])])
+    local = partitions.train(params, [(X[:20], y[:20]), (X[20:], y[20:])])
     model = DaskSequenceTagger(C=0.5, format="columns").fit(bag.from_sequence(X, npartitions=2), bag.from_sequence(y, npartitions=2))
     assert model.model_ == local.model_
 
@@ -350,7 +350,7 @@ def test_a_driver_that_was_killed_goes_on(two, tmp_path, expected):
 
 def test_without_workers_it_says_so(tmp_path):
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(RuntimeError, match="no worker"),
     ):

@@ -5,12 +5,17 @@ The partitions stay with the workers; a round hands out w and sums the cuts that
 
 Examples
 --------
->>> from distributed import Client, LocalCluster
+Here the workers are threads of this process; elsewhere they are processes of other machines.
+
+>>> from distributed import Client
 >>> from maxmargin.dask import DaskLinearClassifier
->>> if __name__ == "__main__":
-...     with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster, Client(cluster):
-...         model = DaskLinearClassifier(C=10).fit([([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]), ([[2.0, 0.1]], ["a"])])
-...     print(*model.to_local().predict([[3.0, 1.0]]))
+>>> partitions = [([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]), ([[2.0, 0.1]], ["a"])]
+>>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"):
+...     model = DaskLinearClassifier(C=10).fit(partitions)
+>>> print(*model.to_local().predict([[3.0, 1.0]]))
+a
+>>> model.report_["workers"]
+2
 """
 
 from __future__ import annotations

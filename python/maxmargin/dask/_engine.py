@@ -179,6 +179,6 @@ class DaskEngine:
                 holders.loaded -= {(number, address) for number in numbers}
             for address in reply.stale:
                 self._knows.pop(address, None)
-            for address in reply.unheard:
-                await holders.trouble(address)
+            for address, what in reply.unheard.items():
+                await holders.trouble(address, what)
         return replies

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from distributed import Future, fire_and_forget
+from distributed import Future, KilledWorker, fire_and_forget
 
 from maxmargin.dask import _worker
 from maxmargin.dask._workers import Workers
@@ -25,8 +25,15 @@ from maxmargin.partitions._sources import File
 # A partition whose loading goes along with the loss of so many workers is not tried on another.
 _DEATHS = 3
 
+# A partition that so many workers cannot read is not tried on another.
+_READERS = 3
+
 # So many troubles in a row, and a worker is given up.
 _TROUBLES = 5
+
+
+class TaskError(Exception):
+    """A task that raised: its cause is a bug, not a fault."""
 
 
 class Holders:
@@ -45,8 +52,12 @@ class Holders:
         self._jobs: dict[str, asyncio.Task[Any]] = {}
         self._pieces: dict[int, Any] = {}
         self._deaths: Counter[int] = Counter()
-        self._failures: Counter[int] = Counter()
+        # Who could not read a partition, and who was there when partitions were dealt last.
+        self._failures: dict[int, set[str]] = {}
+        self._dealt_to: set[str] = set()
         self._troubles: Counter[str] = Counter()
+        # Troubles since something went well.
+        self._in_vain = 0
         # What to do when workers are lost, besides.
         self.on_loss: Callable[[set[str]], None] = lambda gone: None
 
@@ -64,6 +75,10 @@ class Holders:
             # Not gather alone: what it waits with would outlive it where the worker is lost.
             await done.wait()
             return await self.client.gather(future, direct=True, asynchronous=True)
+        except Exception as error:
+            if future.status == "error" and not isinstance(error, (KilledWorker, OSError)):
+                raise TaskError from error
+            raise
         finally:
             future.release()
 
@@ -97,7 +112,11 @@ class Holders:
         # In one go: pieces may have much in common.
         self._pieces = dict(zip(lazy, self.client.compute(list(lazy.values())), strict=True))
         await self.workers.some()
-        self.owner = self.workers.deal(range(len(partitions)))
+        self._deal(range(len(partitions)))
+
+    def _deal(self, numbers: Iterable[int]) -> None:
+        self.owner.update(self.workers.deal(numbers))
+        self._dealt_to = set(self.workers.threads)
 
     def new_job(self, job: Job) -> None:
         """What workers have to know from now on."""
@@ -144,24 +163,25 @@ class Holders:
         except Exception as error:
             # A piece of a collection that cannot be made is no trouble of the engine.
             if isinstance(source, Future) and source.status == "error":
-                return _worker.Failure(ValueError(f"{type(error).__name__}: {error}"))
+                cause = error.__cause__ if isinstance(error, TaskError) else error
+                return _worker.Failure(ValueError(f"{type(cause).__name__}: {cause}"))
             raise
 
     def _failed(self, number: int, error: Exception) -> None:
-        """A file may lie with some workers only: another one tries, once."""
-        self._failures[number] += 1
-        others = sorted(set(self.workers.threads) - {self.owner[number]})
-        if not isinstance(error, OSError) or self._failures[number] > 1 or not others:
+        """A file may lie with some workers only: others try."""
+        failed = self._failures.setdefault(number, set())
+        failed.add(self.owner[number])
+        others = sorted(set(self.workers.threads) - failed)
+        if not isinstance(error, OSError) or len(failed) >= _READERS or not others:
             raise refusal(self.partitions[number], number, error)
         self.owner[number] = others[number % len(others)]
 
     async def rebalance(self) -> None:
         """Where workers have come, deals the partitions anew."""
-        holders = set(self.owner.values())
-        if not set(self.workers.threads) - holders or len(holders) >= len(self.partitions):
+        if set(self.workers.threads) <= self._dealt_to or len(set(self.owner.values())) >= len(self.partitions):
             return
         before = dict(self.owner)
-        self.owner = self.workers.deal(range(len(self.partitions)))
+        self._deal(range(len(self.partitions)))
         await self.load_all()
         moved: dict[str, list[int]] = {}
         for number, address in before.items():
@@ -180,7 +200,9 @@ class Holders:
             await self.workers.look()
             told = [asyncio.ensure_future(self.result(self.submit(to, _worker.forget, self.run))) for to in self.workers.threads]
             if told:
-                await asyncio.wait(told, timeout=2.0)
+                _, late = await asyncio.wait(told, timeout=2.0)
+                for task in late:
+                    task.cancel()
             self.loaded.clear()
 
     # Faults.
@@ -197,13 +219,15 @@ class Holders:
                 is_broken = False
                 for task in done:
                     error = asyncio.CancelledError() if task.cancelled() else task.exception()
+                    if isinstance(error, TaskError):
+                        raise error.__cause__ or error
                     if error is None:
                         found[tasks[task]] = task.result()
-                        for address in needs[tasks[task]]:
-                            self._troubles.pop(address, None)
+                        self._troubles.clear()
+                        self._in_vain = 0
                     else:
                         is_broken = True
-                        await self.trouble(needs[tasks[task]][0])
+                        await self.trouble(needs[tasks[task]][0], repr(error))
                 if is_broken or time.monotonic() - looked >= self.workers.pause:
                     await self.workers.look()
                     looked = time.monotonic()
@@ -217,9 +241,12 @@ class Holders:
                 task.cancel()
         return found
 
-    async def trouble(self, address: str) -> None:
-        """Of the engine, not of the data: it may pass. If it does not, the worker is given up."""
+    async def trouble(self, address: str, what: str) -> None:
+        """Of the engine, not of the data: it may pass. If it does not, the worker is given up; if nothing goes well any more, the run."""
         self._troubles[address] += 1
+        self._in_vain += 1
+        if self._in_vain > 10 * _TROUBLES + len(self.owner):
+            raise RuntimeError(f"the workers fail again and again; the last trouble, with {address}: {what}")
         self._jobs.pop(address, None)
         await asyncio.sleep(0.05 * self._troubles[address])
         if self._troubles[address] > _TROUBLES:
@@ -242,7 +269,7 @@ class Holders:
         self.loaded = {(number, address) for number, address in self.loaded if address not in gone}
         self.on_loss(gone)
         await self.workers.some()
-        self.owner.update(self.workers.deal(number for number, address in self.owner.items() if address in gone))
+        self._deal([number for number, address in self.owner.items() if address in gone])
 
 
 def _is_lazy(source: Any) -> bool:

@@ -116,8 +116,8 @@ def branches(owners: Mapping[str, Sequence[int]], threads: Mapping[str, int]) ->
 async def ask(rpc: Any, branch: Branch, question: Question) -> Reply:
     """Asks a branch; `rpc` is the pool of connections of the client or worker that asks."""
     call = getattr(rpc(branch.address), _OPERATION)
-    answer: Reply = await call(branch=to_serialize(branch), question=to_serialize(question))
-    return answer
+    answer: dict[str, Reply] = await call(branch=to_serialize(branch), question=to_serialize(question))
+    return answer["reply"]
 
 
 def _own(branch: Branch, question: Question) -> Reply:
@@ -157,6 +157,6 @@ class Rounds(WorkerPlugin):
             for other in others:
                 found = await other
                 await loop.run_in_executor(_POOL, reply.join, found, question.groups)
-            return to_serialize(reply)
+            return {"reply": to_serialize(reply)}
 
         worker.handlers[_OPERATION] = handle

@@ -19,6 +19,7 @@ from maxmargin._rows import Table
 from maxmargin._sentences import as_lists, check_lengths
 from maxmargin._tagger import SequenceTagger
 from maxmargin.partitions._job import Job, Unpacked
+from maxmargin.partitions._vectors import aligned
 
 TASKS: dict[type, str] = {SequenceTagger: "tag", TreeParser: "parse", SequenceAligner: "align", FactorGraphModel: "graph"}
 
@@ -92,7 +93,7 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
         raise ValueError(f"a partition in memory must be a pair (X, y) or (X, y, sample_weight), not a {type(content).__name__}")
     X, y, weights = content if len(content) == 3 else (*content, None)
     who = type(estimator).__name__
-    table = _rows.as_table(X, who)
+    table = _aligned(_rows.as_table(X, who))
     is_classes = isinstance(estimator, RowClassifier)
     labels: Any = _labels.as_labels(y, who) if is_classes else list(y) if is_sets(y) else y
     matched(table.shape[0], labels.shape[0] if hasattr(labels, "shape") else len(labels))
@@ -102,6 +103,13 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
         kept = [label for label, is_kept in zip(labels, chosen, strict=True) if is_kept] if isinstance(labels, list) else labels[chosen]
         table, labels, weights = table.take(chosen), kept, weights[chosen]
     return table, labels, weights
+
+
+def _aligned(table: Table) -> Table:
+    if table.csr is None:
+        return table if table.dense is None else Table(table.shape, dense=aligned(table.dense))
+    ends, columns, values = table.csr
+    return Table(table.shape, csr=(aligned(ends), aligned(columns), aligned(values)))
 
 
 def _survey_rows(job: Unpacked, content: Any) -> Survey:

@@ -27,19 +27,27 @@ class Sparse:
 
 Vector = Floats | Sparse
 
+# Two sparse vectors are added as such where their entries are fewer than this part of all.
+_FEW = 16
 
-def _sparse(vector: Floats, is_kept: NDArray[np.bool_], count: int) -> Vector:
+
+def _sparse(vector: Floats, marks: NDArray[Any]) -> Vector:
+    """With the entries that have a mark that is not zero; as it is where that is smaller."""
     kind = np.int32 if len(vector) < 2**31 else np.int64
-    if count * (np.dtype(kind).itemsize + 8) >= vector.nbytes:
+    if np.count_nonzero(marks) * (np.dtype(kind).itemsize + 8) >= vector.nbytes:
         return vector
-    places = np.flatnonzero(is_kept)
+    places = np.flatnonzero(marks)
     return Sparse(places.astype(kind), vector[places], len(vector))
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The same where the library can read it: what comes from the network may begin at any byte."""
+    return np.require(array, requirements=["C", "A"])
 
 
 def packed(vector: Floats) -> Vector:
     """The smaller form of a vector."""
-    is_kept = vector != 0
-    return _sparse(vector, is_kept, int(np.count_nonzero(is_kept)))
+    return _sparse(vector, vector)
 
 
 def unpacked(vector: Vector) -> Floats:
@@ -53,6 +61,9 @@ def unpacked(vector: Vector) -> Floats:
 
 def add(a: Vector, b: Vector) -> Vector:
     """a + b: the same numbers, bit for bit, whatever the forms of the two. May write to a dense one: neither is of use afterwards."""
+    if isinstance(a, Sparse) and isinstance(b, Sparse) and _FEW * (len(a.places) + len(b.places)) > a.size:
+        # Merging many places takes longer than all entries do.
+        a = unpacked(a)
     if isinstance(a, Sparse) and isinstance(b, Sparse):
         places = np.union1d(a.places, b.places)
         values = np.zeros(len(places))
@@ -71,16 +82,9 @@ def add(a: Vector, b: Vector) -> Vector:
     return a
 
 
-def handed_over(vector: Vector) -> Floats | tuple[NDArray[np.int64], Floats]:
-    """A sum as the library takes it. The form follows from the numbers alone, not from the way that they came."""
-    form = packed(vector) if not isinstance(vector, Sparse) else vector
-    if isinstance(form, Sparse):
-        is_kept = form.values != 0
-        form = Sparse(form.places[is_kept], form.values[is_kept], form.size)
-        if form.nbytes >= 8 * form.size:
-            return unpacked(form)
-        return form.places.astype(np.int64), form.values
-    return form
+def handed_over(vector: Vector) -> Floats:
+    """A sum as the library takes it."""
+    return aligned(unpacked(vector))
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def update(version: int, w: Floats, base: int | None, before: Floats | None) -> 
         changed = w.view(np.int64) != 0
     else:
         changed = w.view(np.int64) != before.view(np.int64)
-    vector = _sparse(w, changed, int(np.count_nonzero(changed)))
+    vector = _sparse(w, changed)
     return Update(version, base if isinstance(vector, Sparse) else None, vector)
 
 
@@ -122,7 +126,7 @@ class Weights:
             return True
         if news.base is None:
             assert not isinstance(news.vector, Sparse)
-            self.w = news.vector
+            self.w = aligned(news.vector)
         elif news.base == 0:
             assert isinstance(news.vector, Sparse)
             self.w = unpacked(news.vector)
