@@ -115,6 +115,7 @@ def test_dask_collections(two):
     lazy, labels = array.from_array(X, chunks=(50, 3)), array.from_array(y, chunks=40)
     model = DaskLinearClassifier(C=0.5, bias=1.0).fit(lazy, labels)
     assert model.model_ == local.model_
+    assert DaskLinearClassifier(C=0.5, bias=1.0).fit(lazy, labels, client=False).model_ == local.model_
     params, X, y = PROBLEMS["tag"]
     local = partitions.train(params, [(X[:20], y[:20]), (X[20:], y[20:])])
     model = DaskSequenceTagger(C=0.5, format="columns").fit(bag.from_sequence(X, npartitions=2), bag.from_sequence(y, npartitions=2))

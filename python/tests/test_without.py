@@ -69,13 +69,29 @@ def test_everything_without_anything():
     assert told == "done\n"
 
 
+def test_partitions_need_no_dask_and_dask_says_what_it_needs():
+    told = run(
+        [*ALL, "distributed", "dask"],
+        """
+        from maxmargin import partitions
+        model = partitions.train({"task": "binary"}, [([[0.0], [1.0]], [0, 1]), ([[2.0]], [1])])
+        assert model.status_ == "converged"
+        try:
+            import maxmargin.dask
+        except ImportError as error:
+            print(error)
+        """,
+    )
+    assert told == "maxmargin.dask needs Dask: pip install maxmargin[dask]\n"
+
+
 def test_heavy_libraries_are_not_loaded_for_nothing():
     told = run(
         [],
         """
         import maxmargin
         maxmargin.LinearClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]])
-        print([name for name in ("polars", "matplotlib", "tqdm") if name in sys.modules])
+        print([name for name in ("polars", "matplotlib", "tqdm", "distributed") if name in sys.modules])
         """,
     )
     assert told == "[]\n"

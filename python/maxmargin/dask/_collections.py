@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dask.base import compute, is_dask_collection
 from dask.delayed import delayed
 
 from maxmargin.partitions import _sources
@@ -51,3 +52,10 @@ def listed(X: Any, *others: Any) -> list[Any]:
             raise ValueError(f"X has {len(parts[0])} parts, y or sample_weight has {len(parts[-1])}; repartition one of them")
     together = delayed(_together, pure=False)
     return [together(*pieces) for pieces in zip(*parts, strict=True)]
+
+
+def computed(partitions: list[Any]) -> list[Any]:
+    """The same, with delayed ones made here: for training in this process."""
+    lazy = {number: part for number, part in enumerate(partitions) if is_dask_collection(part)}
+    made = dict(zip(lazy, compute(*lazy.values(), scheduler="threads"), strict=True))
+    return [made.get(number, part) for number, part in enumerate(partitions)]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import get_client
 
-from maxmargin import _settings, partitions
+from maxmargin import _settings
+from maxmargin import partitions as core
 from maxmargin._aligner import SequenceAligner
 from maxmargin._estimator import Estimator
 from maxmargin._graphs import FactorGraphModel
@@ -22,14 +23,14 @@ from maxmargin.dask._engine import DaskEngine
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# What a fitted estimator has that its parameters do not tell.
+# Seconds without a sign of life after which a worker is given up.
 _PATIENCE = 30.0
 
 
-def _engine(client: Any, n_jobs: Any, patience: float) -> partitions.Engine:
+def _engine(client: Any, n_jobs: Any, patience: float) -> core.Engine:
     threads = _settings.threads(n_jobs) or 0
     if client is False:
-        return partitions.Local(threads)
+        return core.Local(threads)
     if client is None:
         try:
             client = get_client()
@@ -41,7 +42,7 @@ def _engine(client: Any, n_jobs: Any, patience: float) -> partitions.Engine:
 def train(
     client: Any,
     params: dict[str, Any],
-    partitions_: Any,
+    partitions: Any,
     *,
     callback: Callback | None = None,
     patience: float = _PATIENCE,
@@ -54,7 +55,7 @@ def train(
         Of the cluster; None finds the current one, False trains in this process, to the same bits.
     params : dict
         ``task`` (binary, multiclass, taxonomy, tag, parse, align, multilabel or graph) and the parameters of its estimator.
-    partitions_ : list, pattern of file names, or Dask collection
+    partitions : list, pattern of file names, or Dask collection
         Files or URIs, which the workers read; text; samples in memory, ``(X, y)``; delayed objects or futures of those.
     callback : function, optional
         Gets a dict for each round; training stops where it returns True.
@@ -66,9 +67,15 @@ def train(
     estimator
         The ordinary one, ready to predict.
     """
-    estimator = partitions.estimator_of(params)
-    partitions.fit(estimator, _collections.listed(partitions_), _engine(client, estimator.n_jobs, patience), callback)
+    estimator = core.estimator_of(params)
+    _fit(estimator, _collections.listed(partitions), client, callback, patience)
     return estimator
+
+
+def _fit(estimator: Any, parts: list[Any], client: Any, callback: Callback | None, patience: float) -> None:
+    if client is False:
+        parts = _collections.computed(parts)
+    core.fit(estimator, parts, _engine(client, estimator.n_jobs, patience), callback)
 
 
 class _Distributed(Estimator):
@@ -106,13 +113,12 @@ class _Distributed(Estimator):
         -------
         self
         """
-        parts = _collections.listed(X, y, sample_weight)
-        partitions.fit(self, parts, _engine(client, getattr(self, "n_jobs", None), patience), callback)
+        _fit(self, _collections.listed(X, y, sample_weight), client, callback, patience)
         return self
 
     def to_local(self) -> Any:
         """The ordinary estimator, with the same parameters and the same model."""
-        kind = next(kind for kind in type(self).__mro__ if kind in partitions.ESTIMATORS.values())
+        kind = next(kind for kind in type(self).__mro__ if kind in core.ESTIMATORS.values())
         local = kind(**self.get_params(deep=False))
         local.__dict__.update(self.__dict__)
         return local

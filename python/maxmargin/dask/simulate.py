@@ -24,9 +24,9 @@ class Engine:
     """What the engine costs, in seconds. Measured by ``make bench-dask`` on 2 cores, loopback."""
 
     # A level of a round that sends next to nothing.
-    latency: float = 0.003
-    # What two processes do with a byte besides sending it: serialise, copy, add up.
-    per_byte: float = 1.5e-9
+    latency: float = 0.002
+    # What two processes do with a byte besides sending it: serialise, copy, add up. Loopback is in it.
+    per_byte: float = 1.75e-9
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ class Plan:
             raise ValueError("some partitions are text and some are samples in memory; all must be of one sort")
 
     def _merged(self) -> bytes:
-        options = _without_examples(self.job.options)
-        return bytes(_native.merge(self.job.task, options, [s.native or b"" for s in self._surveys], "the partitions"))
+        surveys = [found.native or b"" for found in self._surveys]
+        return bytes(_native.merge(self.job.task, self.job.options, surveys, "the partitions"))
 
     # Tags.
 
@@ -180,7 +180,7 @@ class Plan:
             np.zeros(len(ids) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), estimator.n_features_in_
         )
         job = replace(self._new_job(task, options), classes=estimator.classes_, words=estimator._words)
-        self.job = job.with_blank(bytes(_native.blank(task, _without_examples(options), rows, names, ids)))
+        self.job = job.with_blank(bytes(_native.blank(task, options, rows, names, ids)))
 
     def _adopt_columns(self) -> None:
         estimator: Any = self.estimator
@@ -247,12 +247,6 @@ class Plan:
             estimator.classes_ = np.array(found) if tag else np.array(estimator._words)
         if isinstance(estimator, TreeParser):
             estimator._form = "tuples" if self._surveys[0].form == "tuples" else "strings"
-
-
-def _without_examples(options: list[str]) -> list[str]:
-    """The options of a blank model, which has no examples: C per example would be zero."""
-    at = options.index("--c-per-example") if "--c-per-example" in options else len(options)
-    return [*options[:at], *options[at + 2 :], "--c", "1"]
 
 
 def _bare(estimator: Estimator) -> Estimator:
