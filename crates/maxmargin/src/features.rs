@@ -41,7 +41,8 @@ pub trait Sink {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64);
 
     /// `scale` times a vector over all of `block`, which has one slot: what outputs of many examples come to together. Where a
-    /// sink knows no better, as parts that add up to it to the last digit (of numbers above 1e-15): three f32 hold more digits than one f64.
+    /// sink knows no better, as parts that add up to it to the last digit (of numbers above 1e-15): three f32 hold more digits
+    /// than one f64.
     fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         let mut rest: Vec<(u32, f64)> =
