@@ -246,7 +246,7 @@ impl Stall {
     }
 }
 
-/// For larger relative gaps steps on faces are not thought of: usps took a quarter longer with them to 1e-3.
+/// For larger relative gaps steps on faces are not thought of: coordinate steps are there as soon.
 const FACE_GAP: f64 = 5e-4;
 
 /// After so many looks at every example there is an exact pass, whatever passes saw.
