@@ -307,3 +307,34 @@ def test_frames_keep_their_names():
 
 def test_cut_leaves_nothing_out():
     assert [x for part in cut(list(range(37))) for x in part] == list(range(37))
+
+
+def test_paths_do_not_depend_on_where_they_are_read(tmp_path, monkeypatch):
+    for folder, labels in (("here", "12"), ("there", "78")):
+        (tmp_path / folder).mkdir()
+        for k, label in enumerate(labels):
+            (tmp_path / folder / f"part{k}.svm").write_text(f"{label} {k + 1}:1\n")
+    monkeypatch.chdir(tmp_path / "here")
+    sources = partitions._master._sources.listed("part?.svm")
+    monkeypatch.chdir(tmp_path / "there")
+    assert [source.read()[:1] for source in sources] == [b"1", b"2"]
+
+
+def test_patterns_of_uris(tmp_path):
+    pytest.importorskip("fsspec")
+    for k in range(3):
+        (tmp_path / f"part{k}.svm").write_text(f"{k} {k + 1}:1\n")
+    for pattern in ("part?.svm", "part*.svm", "part[0-2].svm"):
+        model = partitions.train({"task": "multiclass"}, f"file://{tmp_path}/{pattern}")
+        assert model.report_["partitions"] == 3
+    with pytest.raises(ValueError, match="nothing.*there is no such file"):
+        partitions.train({"task": "multiclass"}, f"file://{tmp_path}/nothing?.svm")
+
+
+def test_what_cannot_be_is_refused_before_training(tmp_path):
+    X, y = PROBLEMS["multiclass"][1:]
+    for checkpoint in (tmp_path, tmp_path / "missing" / "state"):
+        with pytest.raises(ValueError, match="checkpoint=.*cannot be written"):
+            partitions.train({"task": "multiclass", "checkpoint": str(checkpoint)}, pairs(X, y))
+    with pytest.raises(ValueError, match="C_path"):
+        partitions.train({"task": "multiclass", "C_path": np.array([1.0, 2.0])}, pairs(X, y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,8 +40,14 @@ def refuse(estimator: Estimator) -> None:
     given = estimator.get_params(deep=False)
     for name, reason in _REFUSED.items():
         value = given.get(name)
-        if value not in (None, False) and not (name == "kernel" and value == "linear"):
+        is_unset = value is None or value is False or (name == "kernel" and isinstance(value, str) and value == "linear")
+        if not is_unset:
             raise ValueError(f"{name}={value!r}: {reason}")
+    checkpoint = given.get("checkpoint")
+    if checkpoint is not None:
+        folder = os.path.dirname(os.path.abspath(checkpoint))
+        if os.path.isdir(checkpoint) or not os.access(folder, os.W_OK):
+            raise ValueError(f"checkpoint={os.fspath(checkpoint)!r}: cannot be written; it must be a file in a folder that is there")
     solver, groups = given.get("solver"), given.get("groups")
     if solver not in (None, "auto", "one-slack", "group-slack"):
         raise ValueError(f"solver={solver!r} {_ONE_PLACE}; partitions are trained by one-slack, or with groups=G by group-slack")

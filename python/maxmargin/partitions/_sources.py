@@ -23,9 +23,12 @@ class File:
             import fsspec
         except ImportError:
             raise OSError(f"{self.path}: needs fsspec (pip install fsspec) where it is read") from None
-        with fsspec.open(self.path, "rb", compression=None) as file:
-            found: bytes = file.read()
-            return found
+        try:
+            with fsspec.open(self.path, "rb", compression=None) as file:
+                found: bytes = file.read()
+                return found
+        except ImportError as error:
+            raise OSError(f"{self.path}: {error} (where it is read)") from None
 
 
 def content(source: Any) -> Any:
@@ -45,26 +48,36 @@ def name(source: Any, number: int) -> str:
 def listed(partitions: Any) -> list[Any]:
     """All partitions, in their order: a pattern of file names stands for those that it matches, sorted.
 
-    >>> listed(["a.dat", b"+1 1:1"])
-    [File(path='a.dat'), b'+1 1:1']
+    Paths become absolute: other processes may have another working directory, and other files of that name in it.
+
+    >>> listed(["/data/a.dat", b"+1 1:1"])
+    [File(path='/data/a.dat'), b'+1 1:1']
     """
     if isinstance(partitions, (str, os.PathLike)):
         partitions = _matching(os.fspath(partitions))
     elif isinstance(partitions, (bytes, tuple)):
         raise ValueError("partitions must be a list; one partition alone is a list of one")
-    found = [File(os.fspath(p)) if isinstance(p, (str, os.PathLike)) else p for p in partitions]
+    found = [_file(os.fspath(p)) if isinstance(p, (str, os.PathLike)) else p for p in partitions]
     if not found:
         raise ValueError("there are no partitions; at least one is required")
     return found
+
+
+def _file(path: str) -> File:
+    return File(path if "://" in path else os.path.abspath(path))
 
 
 def _matching(pattern: str) -> list[str]:
     if "://" in pattern:
         try:
             import fsspec
-        except ImportError:
-            raise ValueError(f"{pattern}: needs fsspec (pip install fsspec)") from None
-        files = sorted(file.full_name for file in fsspec.open_files(pattern)) if "*" in pattern else [pattern]
+
+            files = [pattern]
+            if any(mark in pattern for mark in "*?["):
+                system, path = fsspec.core.url_to_fs(pattern)
+                files = sorted(system.unstrip_protocol(found) for found in system.glob(path))
+        except ImportError as error:
+            raise ValueError(f"{pattern}: needs fsspec and what this kind of URI asks for: {error}") from None
     else:
         files = sorted(glob.glob(pattern)) or ([pattern] if os.path.exists(pattern) else [])
     if not files:
