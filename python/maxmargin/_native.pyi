@@ -129,10 +129,6 @@ class Partition:
     @property
     def examples(self) -> int: ...
     @property
-    def weight(self) -> float:
-        """The sum of the weights of the examples."""
-
-    @property
     def dimension(self) -> int:
         """Of w."""
 

@@ -58,6 +58,15 @@ pub(crate) struct Identity {
     pub(crate) checksums: Vec<(String, u32)>,
 }
 
+/// CRC-32 of numbers.
+pub(crate) fn checksum(numbers: &[f64]) -> u32 {
+    let mut digest = crc32fast::Hasher::new();
+    for x in numbers {
+        digest.update(&x.to_le_bytes());
+    }
+    digest.finalize()
+}
+
 impl Identity {
     /// With the options of the program's subcommand that were typed.
     pub(crate) fn new(program: &Command, matches: &ArgMatches) -> Self {

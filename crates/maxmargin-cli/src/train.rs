@@ -1,13 +1,13 @@
 //! `maxmargin train`
 
+mod given;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use maxmargin::data::input::Input;
 use maxmargin::data::output::Output;
-use maxmargin::data::svmlight::{self, LabelRule, Labelled};
-use maxmargin::data::tagging::{self as sentences, Assembly, Sequences, Vocabulary};
+use maxmargin::data::svmlight::LabelRule;
 use maxmargin::features::Block;
 use maxmargin::model::{GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaxonomyModel};
 use maxmargin::parallel::Pool;
@@ -21,7 +21,7 @@ use maxmargin::tasks::multiclass::Multiclass;
 use maxmargin::weights::Weights;
 use maxmargin::{Error, model};
 
-use crate::checkpoint::Identity;
+use crate::checkpoint::{Identity, checksum};
 use crate::dataset;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
@@ -31,15 +31,15 @@ use crate::options::{
     self, AlignOptions, CheckpointOptions, KernelOptions, MultilabelOptions, OutputOptions, ParseOptions, PriorName,
     ProblemOptions, SolverOptions, StoppingOptions, TagOptions, TaxonomyOptions, ValidationOptions,
 };
-use crate::partitions::survey::Merged;
 use crate::progress::Display;
 use crate::step::Step;
 use crate::summary::{Described, Summary};
-use crate::text::{count, counted};
+use crate::text::count;
 use crate::training::{Examples, Trained, Training, Vectors};
 use crate::{
-    alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, streams, tagging, taxonomy,
+    alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging, taxonomy,
 };
+pub(crate) use given::{Given, Read};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -168,20 +168,6 @@ fn train(session: Session<'_>) -> Result<Finished> {
 /// The bytes of the model, where it is not saved to a file.
 pub(crate) type Finished = Option<Vec<u8>>;
 
-/// Examples of another program.
-#[derive(Debug, Default)]
-pub(crate) enum Given {
-    /// None: they are read, in the format of the task.
-    #[default]
-    Text,
-    /// Classes or sets of rows.
-    Rows(Labelled),
-    /// Tags of sentences.
-    Sentences(Box<Assembly>),
-    /// No examples, but the dictionaries of all partitions.
-    Dictionaries(Merged),
-}
-
 /// A run of `train`, whatever the task.
 pub(crate) struct Session<'a> {
     pub(crate) args: &'a Args,
@@ -215,24 +201,11 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// No training at all.
-    fn blank(formulation: Formulation, dimension: usize) -> Self {
+    fn blank(args: &Args, dimension: usize) -> Result<Self> {
+        let formulation = formulation(args, 1);
         let trained = Trained::blank(formulation.c, dimension);
-        let step = &trained.kept.step;
-        let summary = model::Summary {
-            solver: trained.solver.to_owned(),
-            status: step.status,
-            certificate: step.certificate,
-            examples: 0,
-            c: step.c,
-            epsilon: 0.0,
-            primal: 0.0,
-            dual: 0.0,
-            gap: 0.0,
-            rounds: 0,
-            passes: 0.0,
-            train_loss: 0.0,
-        };
-        Self { trained, formulation, summary, seconds_reading: 0.0 }
+        let summary = summary_of(args, &trained, &formulation, 0)?;
+        Ok(Self { trained, formulation, summary, seconds_reading: 0.0 })
     }
 
     /// Removes the checkpoint where there is nothing left to do.
@@ -271,51 +244,6 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Examples with labels, and what errors call them. `is_ready`: are their labels classes, in their order?
-    pub(crate) fn labelled(&mut self, rule: LabelRule) -> Result<Read> {
-        let is_ready = matches!(self.given, Given::Rows(_));
-        if let Given::Rows(examples) | Given::Dictionaries(Merged::Rows(examples)) = std::mem::take(&mut self.given) {
-            return Ok(Read { examples, name: self.args.input.display().to_string(), is_ready });
-        }
-        let input = self.input()?;
-        let name = input.name().to_owned();
-        Ok(Read { examples: svmlight::read(input, rule, &self.pool)?, name, is_ready: false })
-    }
-
-    /// Sentences with tags, and the names of their features.
-    pub(crate) fn sentences(&mut self, format: &sentences::Format, min_count: u32) -> Result<(Sequences, Vocabulary)> {
-        match std::mem::take(&mut self.given) {
-            Given::Sentences(assembly) => {
-                Ok(assembly.finish(&self.args.input.display().to_string(), min_count, &self.pool)?)
-            }
-            Given::Dictionaries(Merged::Vocabulary(vocabulary)) => Ok((Sequences::default(), vocabulary)),
-            _ => Ok(sentences::read(self.input()?, format, min_count, &self.pool)?),
-        }
-    }
-
-    /// How much each of the examples counts, where that was said.
-    pub(crate) fn weights(&mut self, examples: usize) -> Result<Option<Vec<f64>>> {
-        match self.weights.take() {
-            Some(weights) if weights.len() != examples => {
-                let (given, examples) = (counted(weights.len() as u64, "weight"), counted(examples as u64, "example"));
-                let what = format!("{given} for {examples}: leave out others before training, with their weights");
-                Err(Failure::Data(format!("{}: {what}", self.args.input.display())))
-            }
-            weights => Ok(weights),
-        }
-    }
-
-    /// The training file.
-    pub(crate) fn input(&self) -> Result<Input<'_>> {
-        let path = &self.args.input;
-        if self.in_memory || path.as_os_str() == "-" {
-            let (name, reader) = streams::input();
-            return Ok(Input::new(name, self.display.counted(reader))?);
-        }
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        Ok(Input::new(path.display().to_string(), self.display.counted(file))?)
-    }
-
     /// The parts of a cross-validation, where one is asked for: each gets its share of each kind of example.
     pub(crate) fn folds(&self, kinds: &[u32]) -> Result<Option<Folds>> {
         let deal = |k| Folds::deal(kinds, k, self.args.solver.seed.unwrap_or(0));
@@ -333,11 +261,10 @@ impl<'a> Session<'a> {
     ) -> Result<Outcome> {
         let args = self.args;
         if self.is_blank {
-            return Ok(Outcome::blank(formulation(args, examples.outputs.len().max(1)), task.dimension()));
+            return Outcome::blank(args, task.dimension());
         }
-        let bits = |w: &[f64]| crc32fast::hash(&w.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
-        let start_checksum = start.as_ref().map(|w| ("the model to start from", bits(w.as_slice())));
-        let of_weights = examples.weights.map(|weights| ("the weights of the examples", bits(weights)));
+        let start_checksum = start.as_ref().map(|w| ("the model to start from", checksum(w.as_slice())));
+        let of_weights = examples.weights.map(|weights| ("the weights of the examples", checksum(weights)));
         let checksums = checksums.iter().copied().chain(start_checksum).chain(of_weights);
         self.identity.checksums = checksums.map(|(name, checksum)| (name.to_owned(), checksum)).collect();
         let seconds_reading = self.began.elapsed().as_secs_f64() - self.seconds_kernel;
@@ -387,15 +314,6 @@ impl<'a> Session<'a> {
         Summary::new(described, trained, seconds).print(described, trained, args)?;
         Ok(bytes)
     }
-}
-
-/// Examples that were read.
-pub(crate) struct Read {
-    pub(crate) examples: Labelled,
-    /// What errors call them.
-    pub(crate) name: String,
-    /// Are their labels classes, in the order that these are to have?
-    pub(crate) is_ready: bool,
 }
 
 /// A model of any task, to be written.

@@ -119,11 +119,6 @@ impl Partition {
     }
 
     #[getter]
-    fn weight(&self) -> f64 {
-        self.facts.weight
-    }
-
-    #[getter]
     fn dimension(&self) -> usize {
         self.facts.dimension
     }

@@ -21,13 +21,6 @@ pub(super) struct Known {
     pub(super) weights: Weights,
 }
 
-impl Known {
-    /// CRC-32 of the weights: a checkpoint goes on with these only.
-    pub(super) fn checksum(&self) -> u32 {
-        crc32fast::hash(&self.weights.as_slice().iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>())
-    }
-}
-
 /// The scores that were asked for, where some were.
 pub(super) fn known(args: &Args, alphabets: &Alphabets, task: &Alignment) -> Result<Option<Known>> {
     let Some(prior) = &args.align.prior else { return Ok(None) };

@@ -10,6 +10,7 @@ use maxmargin::weights::Weights;
 
 use super::prior::{self, Known};
 use super::{check_letters, check_memory, tell_strangers};
+use crate::checkpoint;
 use crate::failure::{Failure, Result};
 use crate::options::{GapsName, LossName, ReachName};
 use crate::partitions::survey::Merged;
@@ -59,7 +60,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let start = start.map(|model| fitted(&model, args, &alphabets, &task)).transpose()?;
     let known = prior::known(args, &alphabets, &task)?;
     let mut checksums = vec![("the training file", checksum)];
-    checksums.extend(known.as_ref().map(|known| ("the prior", known.checksum())));
+    checksums.extend(known.as_ref().map(|known| ("the prior", checkpoint::checksum(known.weights.as_slice()))));
     checksums.extend(heldout.as_ref().map(|(.., checksum)| ("the held-out file", *checksum)));
 
     let (outcome, weights, prior) = {

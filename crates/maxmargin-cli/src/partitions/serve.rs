@@ -38,8 +38,6 @@ pub(crate) enum Request {
 pub struct Facts {
     /// How many examples.
     pub examples: usize,
-    /// The sum of their weights.
-    pub weight: f64,
     /// Of w.
     pub dimension: usize,
     /// The sum of their largest losses.
@@ -227,7 +225,6 @@ impl Place<'_> {
         let n = problem.len();
         let facts = Facts {
             examples: n,
-            weight: (0..n).map(|i| problem.weight(i)).sum(),
             dimension: problem.dimension(),
             max_loss: n as f64 * problem.usual_loss(),
             is_exact: problem.oracle_is_exact(),

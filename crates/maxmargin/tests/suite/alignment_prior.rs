@@ -5,19 +5,19 @@ use crate::common;
 
 use std::path::Path;
 
-use common::alignments::{LOSSES, loss, outputs, problem, settings};
-use common::{Any, Draw, PENALTIES, RESCALINGS, formulation, n_slack, patience, psi, to_gap};
+use common::alignments::{LOSSES, check_oracles, outputs, problem, settings};
+use common::{Any, Draw, formulation, n_slack, patience, psi, to_gap};
 use maxmargin::data::alignments::{Alphabet, Alphabets, Substitutions};
 use maxmargin::data::input::Input;
 use maxmargin::inference::align::{Op, Path as Columns, Reach};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::cutting_plane::CuttingPlane;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Certificate, Settings, Solver};
 use maxmargin::sparse::dot;
-use maxmargin::task::{LossTerm, Task};
+use maxmargin::task::Task;
 use maxmargin::tasks::alignment::{
     AlignLoss, AlignScratch, AlignSettings, Aligned, Alignment, FromPrior, Gaps, PriorScratch, Query, Sequence,
 };
@@ -59,48 +59,16 @@ proptest! {
             let (queries, truths) = problem(&mut draw, &settings, 3);
             let task = from_prior(&mut draw, settings.clone());
             let inputs: Vec<&Query> = queries.iter().collect();
-            let (mut scratch, mut y) = (PriorScratch::default(), Aligned::default());
             let w = draw.weights(task.dimension(), 1.0);
             let effective = task.effective(&w);
-            for (query, truth) in inputs.iter().zip(&truths) {
-                let all = outputs(query, &settings);
-                for other in &all {
-                    let plain = dot(&psi(task.task(), query, other), effective.as_slice());
-                    let score = task.score(&w, query, other).unwrap();
+            for query in &inputs {
+                for output in &outputs(query, &settings) {
+                    let plain = dot(&psi(task.task(), query, output), effective.as_slice());
+                    let score = task.score(&w, query, output).unwrap();
                     prop_assert!((score - plain).abs() <= 1e-9 * (1.0 + plain.abs()), "{score} is not {plain}");
-                    let direct: Vec<f64> = psi(&task, query, truth).iter().zip(psi(&task, query, other)).map(|(a, b)| a - b).collect();
-                    let margin = task.margin(&w, query, truth, other).unwrap();
-                    prop_assert!((margin - dot(&direct, w.as_slice())).abs() <= 1e-9 * (1.0 + margin.abs()));
-                }
-                for lambda in [None, Some(0.7), Some(5.0)] {
-                    let value = |y: &Aligned| dot(&psi(&task, query, y), w.as_slice()) + lambda.map_or(0.0, |l| l * loss(kind, truth, y));
-                    task.argmax(&w, query, lambda.map(|weight| LossTerm { truth, weight }), &mut scratch, &mut y).unwrap();
-                    let best = all.iter().map(value).fold(f64::NEG_INFINITY, f64::max);
-                    prop_assert!((value(&y) - best).abs() <= 1e-9 * (1.0 + best.abs()), "{kind:?}: {y:?} has {}, best {best}", value(&y));
                 }
             }
-            for rescaling in RESCALINGS {
-                for penalty in PENALTIES {
-                    let f = formulation(1.0, rescaling, penalty);
-                    let is_exact = kind == AlignLoss::ZeroOne || rescaling == Rescaling::Margin && penalty != Penalty::Quadratic;
-                    let Ok(problem) = Problem::new(&task, &inputs, &truths, None, f) else {
-                        prop_assert!(!is_exact, "{kind:?} {rescaling:?} {penalty:?} is refused");
-                        continue;
-                    };
-                    prop_assert_eq!(problem.oracle_is_exact(), is_exact);
-                    let mut scratch = OracleScratch::default();
-                    for (i, query) in inputs.iter().enumerate() {
-                        let h = |y: &Aligned| {
-                            let margin = task.margin(&w, query, &truths[i], y).unwrap();
-                            problem.term(loss(kind, &truths[i], y)).violation(margin)
-                        };
-                        let best = outputs(query, &settings).iter().map(h).fold(0.0, f64::max);
-                        let found = problem.oracle(i, &w, &mut scratch).unwrap();
-                        prop_assert!(found <= best + 1e-9 * (1.0 + best), "{kind:?}: {found} above {best}");
-                        prop_assert!(!is_exact || (found - best).abs() <= 1e-9 * (1.0 + best), "{kind:?}: {found}, best {best}");
-                    }
-                }
-            }
+            check_oracles(&task, &settings, &inputs, &truths, &w);
         }
     }
 

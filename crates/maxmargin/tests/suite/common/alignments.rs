@@ -3,9 +3,14 @@
 use std::collections::HashSet;
 
 use maxmargin::inference::align::{Op, Path, Reach, Run};
+use maxmargin::problem::{OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::sparse::dot;
+use maxmargin::task::{LossTerm, Task};
 use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Gaps, NONE, Query, Sequence};
 
-use super::Draw;
+use maxmargin::weights::Weights;
+
+use super::{Draw, PENALTIES, RESCALINGS, formulation, psi};
 
 pub const LOSSES: [AlignLoss; 4] = [AlignLoss::ZeroOne, AlignLoss::Q, AlignLoss::Q4, AlignLoss::Hamming];
 
@@ -130,6 +135,58 @@ pub fn loss(kind: AlignLoss, truth: &Aligned, y: &Aligned) -> f64 {
                 })
                 .sum::<u32>();
             f64::from(wrong) / f64::from(truth.residues.max(1))
+        }
+    }
+}
+
+/// The argmax and the oracles of all formulations at w, and margins, against all outputs.
+pub fn check_oracles<'e, T: Task<Input<'e> = &'e Query, Output = Aligned>>(
+    task: &'e T,
+    settings: &AlignSettings,
+    inputs: &'e [&'e Query],
+    truths: &'e [Aligned],
+    w: &Weights,
+) {
+    let kind = settings.loss;
+    let (mut scratch, mut y) = (T::Scratch::default(), Aligned::default());
+    for (query, truth) in inputs.iter().zip(truths) {
+        let all = outputs(query, settings);
+        for lambda in [None, Some(0.7), Some(5.0)] {
+            let value = |y: &Aligned| {
+                dot(&psi(task, *query, y), w.as_slice()) + lambda.map_or(0.0, |l| l * loss(kind, truth, y))
+            };
+            task.argmax(w, query, lambda.map(|weight| LossTerm { truth, weight }), &mut scratch, &mut y).unwrap();
+            let best = all.iter().map(value).fold(f64::NEG_INFINITY, f64::max);
+            let is_best = (value(&y) - best).abs() <= 1e-9 * (1.0 + best.abs());
+            assert!(is_best, "{kind:?}: {y:?} has {}, best {best}", value(&y));
+            assert!(all.contains(&y), "{kind:?}: {y:?} is no output");
+        }
+        for other in &all {
+            assert!((task.loss(truth, other) - loss(kind, truth, other)).abs() < 1e-12, "{kind:?}: {other:?}");
+            let (of_truth, of_other) = (psi(task, *query, truth), psi(task, *query, other));
+            let direct: Vec<f64> = of_truth.iter().zip(of_other).map(|(a, b)| a - b).collect();
+            let margin = task.margin(w, query, truth, other).unwrap();
+            assert!((margin - dot(&direct, w.as_slice())).abs() <= 1e-9 * (1.0 + margin.abs()));
+        }
+    }
+    for (rescaling, penalty) in RESCALINGS.iter().flat_map(|r| PENALTIES.iter().map(move |p| (*r, *p))) {
+        let is_plain = rescaling == Rescaling::Margin && penalty != Penalty::Quadratic;
+        let is_exact = kind == AlignLoss::ZeroOne || is_plain;
+        let Ok(problem) = Problem::new(task, inputs, truths, None, formulation(1.0, rescaling, penalty)) else {
+            assert!(!is_exact, "{kind:?} {rescaling:?} {penalty:?} is refused");
+            continue;
+        };
+        assert_eq!(problem.oracle_is_exact(), is_exact);
+        let mut scratch = OracleScratch::default();
+        for (i, query) in inputs.iter().enumerate() {
+            let h = |y: &Aligned| {
+                let margin = task.margin(w, query, &truths[i], y).unwrap();
+                problem.term(loss(kind, &truths[i], y)).violation(margin)
+            };
+            let best = outputs(query, settings).iter().map(h).fold(0.0, f64::max);
+            let found = problem.oracle(i, w, &mut scratch).unwrap();
+            assert!(found <= best + 1e-9 * (1.0 + best), "{kind:?}: {found} above {best}");
+            assert!(!is_exact || (found - best).abs() <= 1e-9 * (1.0 + best), "{kind:?}: {found}, best {best}");
         }
     }
 }
