@@ -52,6 +52,7 @@ class SequenceAligner(Estimator):
         gap_grid: Any = None,
         prior: Any = None,
         prior_gaps: Any = None,
+        tied: bool = False,
         loss: str | None = None,
         penalty: str | None = None,
         rescaling: str | None = None,

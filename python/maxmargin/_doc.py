@@ -33,6 +33,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "taxonomy": ("dict, list of pairs, path or text", "Child and parent of each edge; a dict maps a child to its parent or a list of "
                  "parents. One root. Default: all classes right below one root."),
     "architecture": ("{'taxonomy', 'flat'}", "What the classes share. Default: the weights of common ancestors."),
+    "ancestor_weight": ("float", "What the weights of ancestors count for in the score of a class, beside 1 for its own. Default: 1."),
     "class_features": ("dict, path or text", "For each class a list of attributes or a dict of attributes and values: each attribute has "
                        "weights then, instead of each node."),
     "pairs": ("{'none', 'tree', 'top:N', 'all'}", "Which pairs of labels have a weight. Default: none."),
@@ -62,6 +63,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "alphabet": ("str", "The letters that have weights: 'protein', 'dna' or the letters. Default: those of the training data."),
     "gap_grid": ("list of float", "Costs of gaps that solver='mle' tries."),
     "prior": ("str or path", "Known scores to learn on from: 'blosum62', or a file in the form of NCBI's matrices. Default: none."),
+    "tied": ("bool", "Learn besides the score of each pair of letters one that all equal letters share, and one for all different ones."),
     "prior_gaps": ("list of float", "What gaps cost by the prior: the first column and every further one. Default: 11 and 1 for 'blosum62'."),
     "solver": ("str", "auto, one-slack, n-slack, group-slack, dual-coordinate, bcfw, frank-wolfe, subgradient, perceptron, "
                "sampled-linear, sampled-constant, gdmm, soft-bcfw or mle. Default: auto."),

@@ -52,6 +52,7 @@ class TaxonomyClassifier(RowClassifier):
         *,
         taxonomy: Any = None,
         architecture: str | None = None,
+        ancestor_weight: float | None = None,
         class_features: Any = None,
         loss: str | None = None,
         penalty: str | None = None,

@@ -55,6 +55,15 @@ def test_alignments_from_known_scores(pairs, tmp_path):
         SequenceAligner(loss="q", prior=table, prior_gaps=(1, 1)).fit(X, y)
 
 
+def test_alignments_with_tied_scores(pairs):
+    X, y = pairs
+    plain = SequenceAligner(loss="q", alphabet="protein").fit(X, y)
+    tied = SequenceAligner(loss="q", alphabet="protein", tied=True).fit(X, y)
+    assert tied.model_ != plain.model_ and 0 < tied.score(X, y) <= 1
+    with pytest.raises(ValueError, match="tied"):
+        SequenceAligner(loss="q", tied=True, solver="mle").fit(X, y)
+
+
 def test_graphs(graphs):
     X, y = graphs
     model = FactorGraphModel(C=0.1).fit(X[:12], y[:12], heldout=(X[12:], y[12:]))

@@ -100,6 +100,18 @@ def test_lattices_and_class_features():
     assert model.model_ != TaxonomyClassifier(taxonomy=TREE).fit(X, Y).model_
 
 
+def test_the_weight_of_ancestors():
+    def fitted(weight):
+        return TaxonomyClassifier(taxonomy=TREE, C=0.01, epsilon=1e-9, ancestor_weight=weight).fit(X, Y).decision_function(X)
+
+    np.testing.assert_array_equal(fitted(1.0), fitted(None))
+    flat = TaxonomyClassifier(taxonomy=TREE, C=0.01, epsilon=1e-9, architecture="flat").fit(X, Y).decision_function(X)
+    near, far = (np.abs(fitted(weight) - flat).max() for weight in (0.05, 1.0))
+    assert near < 0.1 * far
+    with pytest.raises(ValueError, match="ancestor_weight"):
+        fitted(-1.0)
+
+
 def test_cost_matrix_is_in_the_order_of_classes():
     """Of cat, dog, elm, oak: to take an oak for a cat costs much."""
     costs = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [50, 1, 1, 0]], float)

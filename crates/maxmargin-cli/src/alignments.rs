@@ -51,8 +51,9 @@ pub(crate) fn features(model: &PairAligner) -> String {
         let costs: Vec<String> = prior.gaps.iter().map(|&cost| number(cost)).collect();
         format!("; from {} with gaps of {}, times {}", prior.name, costs.join(" and "), number(prior.factor))
     });
+    let tied = if model.is_tied { "; equal letters share a score, and so do different ones" } else { "" };
     format!(
-        "{} of {}: {}, {gaps}{marks}{prior}",
+        "{} of {}: {}, {gaps}{marks}{prior}{tied}",
         counted(letters * letters, "pair"),
         counted(letters, "letter"),
         model.letters

@@ -249,6 +249,10 @@ pub(crate) struct TaxonomyOptions {
     /// What the classes share [default: taxonomy]
     #[arg(long, value_name = "A", conflicts_with = "class_features")]
     pub(crate) architecture: Option<ArchitectureName>,
+    /// With weights for each node: what those of ancestors count for in the score of a class, beside 1 for its own; the
+    /// smaller, the closer to flat [default: 1]
+    #[arg(long, value_name = "W", value_parser = positive, allow_negative_numbers = true, conflicts_with = "class_features")]
+    pub(crate) ancestor_weight: Option<f64>,
     /// Weights for attributes of the classes, instead: a line CLASS ATTRIBUTE[:VALUE] ... for each
     #[arg(long, value_name = "FILE")]
     pub(crate) class_features: Option<PathBuf>,

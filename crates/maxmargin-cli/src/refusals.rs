@@ -5,8 +5,8 @@ use maxmargin::kernel::Specification;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
-    ClassWeight, FeaturesName, FormatName, GapsName, InnerName, Ladder, LossName, PairsName, Penalty, Rescaling,
-    SamplingName, SolverName, Task, TerminalsName, UpdateName,
+    ArchitectureName, ClassWeight, FeaturesName, FormatName, GapsName, InnerName, Ladder, LossName, PairsName, Penalty,
+    Rescaling, SamplingName, SolverName, Task, TerminalsName, UpdateName,
 };
 use crate::sampling;
 use crate::train::Args;
@@ -101,12 +101,18 @@ fn check_alignments(args: &Args) -> Result<()> {
         (!is_align && align.alphabet.is_some(), "--alphabet", of_align),
         (!is_align && align.gap_grid.is_some(), "--gap-grid", of_align),
         (!is_align && prior.is_some(), "--prior", of_align),
+        (!is_align && align.tied, "--tied", of_align),
         (!is_align && costs.is_some(), "--prior-gaps", of_align),
         (costs.is_some() && prior.is_none(), "--prior-gaps", "belongs to --prior"),
         (
             prior.is_some() && args.solver.solver == Some(SolverName::Mle),
             "--prior",
             "mle counts letters in the data alone; take another solver",
+        ),
+        (
+            align.tied && args.solver.solver == Some(SolverName::Mle),
+            "--tied",
+            "mle counts each pair of letters for itself; take another solver",
         ),
         (
             prior.is_some_and(|prior| prior.file().is_some()) && costs.is_none(),
@@ -151,6 +157,12 @@ fn check_taxonomies(args: &Args) -> Result<()> {
     let rules = [
         (!is_taxonomy && options.taxonomy.is_some(), "--taxonomy", of_taxonomies),
         (!is_taxonomy && options.architecture.is_some(), "--architecture", of_taxonomies),
+        (!is_taxonomy && options.ancestor_weight.is_some(), "--ancestor-weight", of_taxonomies),
+        (
+            options.ancestor_weight.is_some() && options.architecture == Some(ArchitectureName::Flat),
+            "--ancestor-weight",
+            "has no effect with --architecture flat, in which classes share nothing with their ancestors",
+        ),
         (!is_taxonomy && options.class_features.is_some(), "--class-features", of_taxonomies),
         (
             !is_taxonomy && matches!(loss, Some(LossName::Tree | LossName::Path)),

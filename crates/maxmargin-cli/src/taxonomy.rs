@@ -35,7 +35,8 @@ pub(crate) fn hierarchy_in_words(hierarchy: &Hierarchy) -> String {
 pub(crate) fn architecture_in_words(architecture: &Architecture) -> String {
     match architecture {
         Architecture::Flat => "weights for each class".to_owned(),
-        Architecture::Taxonomy => "weights for each node".to_owned(),
+        Architecture::Taxonomy(1.0) => "weights for each node".to_owned(),
+        Architecture::Taxonomy(weight) => format!("weights for each node, those of ancestors times {weight}"),
         Architecture::Features(of_classes) => {
             format!("weights for {} of the classes", counted(of_classes.attributes.len() as u64, "attribute"))
         }

@@ -267,6 +267,8 @@ fn options_that_do_not_fit_are_refused() {
         ("train binary b.dat --prior blosum62", "--prior: belongs to the task align"),
         ("train binary b.dat --prior-gaps 1,1", "--prior-gaps: belongs to the task align"),
         ("train align few.jsonl --prior-gaps 1,1", "--prior-gaps: belongs to --prior"),
+        ("train binary b.dat --tied", "--tied: belongs to the task align"),
+        ("train align few.jsonl --tied --solver mle", "--tied: mle counts each pair"),
         ("train align few.jsonl --prior blosum62 --solver mle", "--prior: mle counts"),
         ("train align few.jsonl --prior table", "--prior: the file does not say what gaps cost"),
         ("train align few.jsonl --prior blosum62 --gaps linear", "--prior: with --gaps linear"),
@@ -344,6 +346,38 @@ fn training_goes_on_from_known_scores() {
     assert!(number(&again, "passes") < number(&first, "passes"), "{again}\n{first}");
     folder.run(&format!("{train} -m path.mm --c-path 1,10 --folds 3")).good();
     folder.run("train align few.jsonl -m l.mm --quiet --gaps linear --prior table --prior-gaps 2").good();
+}
+
+#[test]
+fn letters_share_scores() {
+    let folder = with_few();
+    folder.write("table", TABLE);
+    // W is in no example.
+    let train = "train align few.jsonl --quiet --loss q --alphabet ABCDW --tied";
+    let mut range = (f64::NEG_INFINITY, f64::INFINITY);
+    for solver in ["one-slack", "n-slack", "bcfw"] {
+        let train = format!("{train} --solver {solver} -e 0.001 --json");
+        let summary = folder.run(&format!("{train} -m a.mm --threads 1")).json();
+        folder.run(&format!("{train} -m b.mm --threads 2")).json();
+        assert_eq!(folder.read("a.mm"), folder.read("b.mm"), "{solver}");
+        assert_eq!(summary["certificate"].as_str(), Some("exact"));
+        range = (range.0.max(number(&summary, "dual")), range.1.min(number(&summary, "primal")));
+    }
+    assert!(range.0 <= range.1 + 1e-9, "a bound {} above an objective {}", range.0, range.1);
+    let contents = folder.run("inspect a.mm --json").json();
+    let of = |a: usize, b: usize| contents["substitutions"][a][b].as_f64().unwrap();
+    assert!(contents["tied"].as_bool() == Some(true) && of(4, 4) > 0.0, "{contents}");
+    assert!(of(4, 0) == of(1, 4) && of(4, 0) < of(4, 4), "{contents}");
+    let text = folder.run("inspect a.mm").good();
+    assert!(text.contains("affine gaps; equal letters share a score, and so do different ones"), "{text}");
+    folder.run("evaluate a.mm few.jsonl").good();
+    folder.run(&format!("{train} -m w.mm --warm-start a.mm")).good();
+    let both = "train align few.jsonl --quiet --loss q --tied --prior table --prior-gaps 5,0.5 -m both.mm";
+    let text = folder.run(both).good();
+    assert!(text.contains("times ") && text.contains("; equal letters share a score"), "{text}");
+    folder.run(&format!("{train} -m part.mm --solver bcfw --checkpoint s --max-passes 2")).good();
+    let untied = train.replace(" --tied", "");
+    folder.run(&format!("{untied} -m part.mm --solver bcfw --checkpoint s --resume")).bad(2, &["--tied"]);
 }
 
 #[test]

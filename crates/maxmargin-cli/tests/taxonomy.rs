@@ -48,6 +48,8 @@ fn classes_are_learned_with_every_loss_and_architecture() {
     for (options, word) in [
         ("", "weights for each node"),
         ("--architecture flat", "weights for each class"),
+        ("--ancestor-weight 0.5", "weights for each node, those of ancestors times 0.5"),
+        ("--ancestor-weight 0.25 --architecture taxonomy --kernel rbf:gamma=0.02", "support vectors"),
         ("--class-features features", "weights for 12 attributes of the classes"),
         ("--loss zero-one --bias 1", "a constant one of 1, weights for each node"),
         ("--loss path", "weights for each node"),
@@ -207,6 +209,11 @@ fn what_has_no_effect_is_refused() {
         (&format!("{taxonomy} --solver mle"), &["mle needs a generative model"]),
         (&format!("{taxonomy} --solver gdmm"), &["gdmm"]),
         (&format!("{taxonomy} --architecture flat --class-features f"), &["cannot be used with"]),
+        ("train multiclass m.dat -m m.mm --ancestor-weight 2", &["--ancestor-weight: belongs to the task taxonomy"]),
+        (&format!("{taxonomy} --ancestor-weight 0.5 --class-features f"), &["cannot be used with"]),
+        (&format!("{taxonomy} --ancestor-weight 0.5 --architecture flat"), &["no effect with --architecture flat"]),
+        (&format!("{taxonomy} --ancestor-weight 0"), &["--ancestor-weight"]),
+        (&format!("{taxonomy} --ancestor-weight -1"), &["--ancestor-weight"]),
         ("generate taxonomy --examples 5", &["--taxonomy: say where the tree"]),
         ("generate taxonomy --examples 5 --taxonomy t --classes 4", &["take --depth and --branching"]),
         ("generate taxonomy --examples 5 --taxonomy t --depth 30", &["--depth"]),
@@ -276,6 +283,9 @@ fn warm_starts_folds_and_paths() {
     folder
         .run(&train.replace("m.mm", "w.mm --warm-start m.mm --architecture flat"))
         .bad(1, &["it has weights for each node"]);
+    folder
+        .run(&train.replace("m.mm", "w.mm --warm-start m.mm --ancestor-weight 0.5"))
+        .bad(1, &["here there are weights for each node, those of ancestors times 0.5"]);
     folder.write("other", folder.text("tree").replace("1/1 1", "1/1 2"));
     let other = train.replace("m.mm", "w.mm --warm-start m.mm").replace("--taxonomy tree", "--taxonomy other");
     folder.run(&other).bad(1, &["its taxonomy is another"]);

@@ -28,8 +28,9 @@ fn main() {
     }
     let hierarchy = Arc::new(tree());
     let leaves: Vec<u32> = (0..hierarchy.len() as u32).filter(|&node| hierarchy.height(node) == 0).collect();
-    let task = Taxonomy::new(FEATURES, Arc::clone(&hierarchy), leaves.clone(), &Architecture::Taxonomy, NodeLoss::Tree)
-        .unwrap();
+    let task =
+        Taxonomy::new(FEATURES, Arc::clone(&hierarchy), leaves.clone(), &Architecture::Taxonomy(1.0), NodeLoss::Tree)
+            .unwrap();
     let mut state = 1;
     let w: Vec<f64> = (0..task.dimension()).map(|_| unit(&mut state) - 0.5).collect();
     // The same weights with a row for each node: the best layout for one node at a time.

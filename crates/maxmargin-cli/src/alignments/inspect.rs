@@ -31,6 +31,7 @@ struct Contents<'m> {
     /// The known scores that training began with, and how many times they are in the weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<&'m Prior>,
+    tied: bool,
     /// The scores of the first column of a gap, and of every further one.
     gap_open: f64,
     gap_extend: f64,
@@ -103,6 +104,7 @@ pub(crate) fn run(model: &PairAligner, top: usize, json: bool) -> Result<()> {
         data_checksum: format!("{:08x}", model.data_checksum),
         training: Training::of(&model.summary),
         prior: model.prior.as_ref(),
+        tied: model.is_tied,
         gap_open,
         gap_extend,
         strongest: strongest(model, &substitutions, top),

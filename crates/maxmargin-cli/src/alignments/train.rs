@@ -59,8 +59,10 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     };
     let start = start.map(|model| fitted(&model, args, &alphabets, &task)).transpose()?;
     let known = prior::known(args, &alphabets, &task)?;
+    let ties = if args.align.tied { task.tied() } else { Vec::new() };
     let mut checksums = vec![("the training file", checksum)];
     checksums.extend(known.as_ref().map(|known| ("the prior", checkpoint::checksum(known.weights.as_slice()))));
+    let directions: Vec<Weights> = known.iter().map(|known| known.weights.clone()).chain(ties).collect();
     checksums.extend(heldout.as_ref().map(|(.., checksum)| ("the held-out file", *checksum)));
 
     let (outcome, weights, prior) = {
@@ -80,19 +82,16 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
                 session.train($task, &examples, $start, &checksums, &|i| lines[i])?
             }};
         }
-        match known {
-            None => {
-                let outcome = train!(&task, start);
-                let weights = outcome.weights().clone();
-                (outcome, weights, None)
-            }
-            Some(Known { name, gaps, weights }) => {
-                let task = FromPrior::new(task.clone(), weights);
-                let outcome = train!(&task, start.map(|start| task.lifted(&start)));
-                let factor = task.factor(outcome.weights());
-                let weights = task.effective(outcome.weights());
-                (outcome, weights, Some(Prior { name, gaps, factor }))
-            }
+        if directions.is_empty() {
+            let outcome = train!(&task, start);
+            let weights = outcome.weights().clone();
+            (outcome, weights, None)
+        } else {
+            let task = FromPrior::new(task.clone(), directions);
+            let outcome = train!(&task, start.map(|start| task.lifted(&start)));
+            let factor = task.factors(outcome.weights())[0];
+            let weights = task.effective(outcome.weights());
+            (outcome, weights, known.map(|Known { name, gaps, .. }| Prior { name, gaps, factor }))
         }
     };
     let AlignSettings { reach, gaps, loss, .. } = *task.settings();
@@ -106,6 +105,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         data_checksum: checksum,
         summary: outcome.summary.clone(),
         prior,
+        is_tied: args.align.tied,
         weights,
     };
     session.finish(&outcome, &Described::pair_aligner(&model), &model)

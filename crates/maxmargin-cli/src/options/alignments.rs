@@ -76,4 +76,8 @@ pub(crate) struct AlignOptions {
     /// What gaps cost by these: the first column and every further one; a single cost for --gaps linear [default: 11,1 for blosum62]
     #[arg(long, value_name = "OPEN,EXTEND", value_parser = gap_costs, allow_hyphen_values = true)]
     pub(crate) prior_gaps: Option<GapCosts>,
+    /// Besides the score of each pair of letters learn one that all pairs of equal letters share, and one for all of different
+    /// letters (likewise of marks): what few examples show of some letters then counts for all
+    #[arg(long)]
+    pub(crate) tied: bool,
 }

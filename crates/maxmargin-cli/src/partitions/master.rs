@@ -32,6 +32,7 @@ pub(crate) fn refuse(args: &Args) -> Result<()> {
         (args.validation.heldout.is_some(), "--heldout: evaluate the model afterwards"),
         (args.validation.folds.is_some(), "--folds: partitions are not dealt into folds"),
         (args.solver.warm_start.is_some(), "--warm-start: training on partitions begins with w = 0"),
+        (args.align.tied, "--tied: partitions are trained without ties; train on one machine"),
         (args.align.prior.is_some(), "--prior: partitions are trained without known scores; train on one machine"),
         (args.solver.cache.is_some_and(|cache| cache > 0), "--cache: partitions keep nothing between two rounds"),
         (solver != SolverName::GroupSlack && args.solver.groups.is_some(), "--groups: belongs to --solver group-slack"),

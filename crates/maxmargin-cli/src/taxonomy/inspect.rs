@@ -24,6 +24,8 @@ struct Contents<'m> {
     task: TaskKind,
     labels: Vec<String>,
     architecture: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ancestor_weight: Option<f64>,
     nodes: Vec<Node<'m>>,
     features: u32,
     bias: f64,
@@ -75,8 +77,12 @@ pub(crate) fn run(model: &TaxonomyModel, top: Option<usize>, json: bool) -> Resu
         labels: model.labels(),
         architecture: match &model.architecture {
             Architecture::Flat => "flat",
-            Architecture::Taxonomy => "taxonomy",
+            Architecture::Taxonomy(_) => "taxonomy",
             Architecture::Features(_) => "class-features",
+        },
+        ancestor_weight: match model.architecture {
+            Architecture::Taxonomy(weight) => Some(weight),
+            _ => None,
         },
         nodes: (0..hierarchy.len() as u32).map(node).collect(),
         features: model.features,
@@ -125,7 +131,7 @@ fn in_words(model: &TaxonomyModel, top: usize) -> String {
     }
     let hierarchy = &*model.hierarchy;
     let slot = |node: u32| match model.architecture {
-        Architecture::Taxonomy => node.checked_sub(1).map(|slot| slot as usize),
+        Architecture::Taxonomy(_) => node.checked_sub(1).map(|slot| slot as usize),
         _ => model.classes.binary_search(&node).ok(),
     };
     let row = |node: u32| [vec![indented(hierarchy, node)], slot(node).map(weights).unwrap_or_default()].concat();

@@ -153,7 +153,7 @@ impl Data {
                 Architecture::Features(of_classes)
             }
             (None, Some(ArchitectureName::Flat)) => Architecture::Flat,
-            (None, _) => Architecture::Taxonomy,
+            (None, _) => Architecture::Taxonomy(options.ancestor_weight.unwrap_or(1.0)),
         };
         let loss = match (args.problem.loss, &args.problem.cost_matrix) {
             (Some(LossName::Matrix), Some(path)) => NodeLoss::Matrix(read_costs(path, &numbered.words)?),
@@ -170,7 +170,7 @@ impl Data {
     fn slots(&self) -> usize {
         match &self.architecture {
             Architecture::Flat => self.classes.len(),
-            Architecture::Taxonomy => self.hierarchy.len() - 1,
+            Architecture::Taxonomy(_) => self.hierarchy.len() - 1,
             Architecture::Features(of_classes) => of_classes.attributes.len(),
         }
     }

@@ -163,7 +163,7 @@ mod tests {
         let names = ["root", "a", "a1", "a2", "b", "b1"].map(str::to_owned);
         let edges = [(1, 0), (2, 1), (3, 1), (4, 0), (5, 4)];
         let hierarchy = Arc::new(Hierarchy::new(&names, &edges).unwrap());
-        Taxonomy::new(1, hierarchy, vec![2, 3, 5], &Architecture::Taxonomy, NodeLoss::Path).unwrap()
+        Taxonomy::new(1, hierarchy, vec![2, 3, 5], &Architecture::Taxonomy(1.0), NodeLoss::Path).unwrap()
     }
 
     #[test]

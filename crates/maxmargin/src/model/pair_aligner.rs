@@ -36,7 +36,9 @@ pub struct PairAligner {
     pub summary: Summary,
     /// The known scores that training began with, where it did.
     pub prior: Option<Prior>,
-    /// The weights, the prior's share among them, as [`Alignment`] lays them out.
+    /// Did equal letters share a score besides their own, and different ones?
+    pub is_tied: bool,
+    /// The weights, shares of the prior and of ties among them, as [`Alignment`] lays them out.
     pub weights: Weights,
 }
 
@@ -130,6 +132,7 @@ impl PairAligner {
             data_checksum: self.data_checksum,
             summary: Cow::Borrowed(&self.summary),
             prior: self.prior.as_ref().map(Cow::Borrowed),
+            is_tied: self.is_tied,
         };
         let weights = Tensor::list(Data::F64(Cow::Borrowed(self.weights.as_slice())));
         Ok(Container { record: to_json(&record)?, tensors: BTreeMap::from([(WEIGHTS.to_owned(), weights)]) })
@@ -154,6 +157,8 @@ struct Record<'a> {
     /// Files from before there were priors have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prior: Option<Cow<'a, Prior>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_tied: bool,
 }
 
 /// The model in a container.
@@ -173,6 +178,7 @@ pub(super) fn model(mut container: Container<'static>) -> Result<PairAligner> {
         data_checksum: record.data_checksum,
         summary: record.summary.into_owned(),
         prior: record.prior.map(Cow::into_owned),
+        is_tied: record.is_tied,
         weights: weights.into_owned().into(),
     };
     aligner.check()?;

@@ -64,7 +64,7 @@ impl TaxonomyModel {
     pub fn slots(&self) -> Vec<String> {
         match &self.architecture {
             Architecture::Flat => self.labels(),
-            Architecture::Taxonomy => self.hierarchy.names()[1..].to_vec(),
+            Architecture::Taxonomy(_) => self.hierarchy.names()[1..].to_vec(),
             Architecture::Features(of_classes) => of_classes.attributes.clone(),
         }
     }
@@ -113,8 +113,12 @@ impl TaxonomyModel {
     pub(super) fn container(&self) -> Result<Container<'_>> {
         let (architecture, attributes) = match &self.architecture {
             Architecture::Flat => (Written::Flat, Vec::new()),
-            Architecture::Taxonomy => (Written::Taxonomy, Vec::new()),
+            Architecture::Taxonomy(_) => (Written::Taxonomy, Vec::new()),
             Architecture::Features(of_classes) => (Written::Features, of_classes.attributes.clone()),
+        };
+        let ancestor_weight = match self.architecture {
+            Architecture::Taxonomy(weight) => weight,
+            _ => 1.0,
         };
         let loss = match &self.loss {
             NodeLoss::ZeroOne => WrittenLoss::ZeroOne,
@@ -126,6 +130,7 @@ impl TaxonomyModel {
             task: TaskKind::Taxonomy,
             nodes: Cow::Borrowed(self.hierarchy.names()),
             architecture,
+            ancestor_weight,
             attributes,
             features: self.features,
             bias: self.bias,
@@ -222,6 +227,9 @@ struct Record<'a> {
     task: TaskKind,
     nodes: Cow<'a, [String]>,
     architecture: Written,
+    /// Of the architecture of the taxonomy, where it is not 1.
+    #[serde(default = "one", skip_serializing_if = "is_one", with = "exact")]
+    ancestor_weight: f64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     attributes: Vec<String>,
     features: u32,
@@ -233,6 +241,15 @@ struct Record<'a> {
     summary: Cow<'a, Summary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<support::Written>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
 }
 
 fn hierarchy(names: &[String], container: &mut Container<'_>) -> Result<Hierarchy> {
@@ -293,7 +310,7 @@ pub(super) fn model(mut container: Container<'static>) -> Result<TaxonomyModel> 
     let classes = classes.into_owned();
     let architecture = match record.architecture {
         Written::Flat => Architecture::Flat,
-        Written::Taxonomy => Architecture::Taxonomy,
+        Written::Taxonomy => Architecture::Taxonomy(record.ancestor_weight),
         Written::Features => Architecture::Features(class_features(record.attributes, &mut container)?),
     };
     let loss = match record.loss {

@@ -9,7 +9,7 @@ pub struct Lambda {
     offsets: Vec<usize>,
     slots: Vec<u32>,
     values: Vec<f64>,
-    /// Where every row is the way from a root of a forest of slots to one of them, all values being 1.
+    /// Where every row is the way from a root of a forest of slots to one of them.
     ways: Option<Ways>,
 }
 
@@ -20,6 +20,8 @@ struct Ways {
     above: Vec<u32>,
     /// The slot where each output's way ends; None: its row is empty.
     ends: Vec<Option<u32>>,
+    /// The value of all slots of a way but its end, which has 1.
+    passed: f64,
 }
 
 impl Lambda {
@@ -43,12 +45,12 @@ impl Lambda {
         lambda
     }
 
-    /// Outputs that are the ways from a root of a forest of slots to their ends. `above`: the slot above each, of a smaller
-    /// number; itself at a root.
+    /// Outputs that are the ways from a root of a forest of slots to their ends, with the value 1 there and `passed` on the way.
+    /// `above`: the slot above each, of a smaller number; itself at a root.
     ///
     /// # Panics
-    /// If a slot stands above one of a smaller number, or an end is no slot.
-    pub fn of_ways(above: Vec<u32>, ends: Vec<Option<u32>>) -> Self {
+    /// If a slot stands above one of a smaller number, an end is no slot, or `passed` is 0 or not finite.
+    pub fn of_ways(above: Vec<u32>, ends: Vec<Option<u32>>, passed: f64) -> Self {
         assert!(above.iter().enumerate().all(|(slot, &above)| above as usize <= slot), "slots ascend");
         let mut way = Vec::new();
         let rows = ends.iter().map(|end| {
@@ -59,10 +61,10 @@ impl Lambda {
                 next = Some(above[slot as usize]).filter(|&above| above != slot);
             }
             way.reverse();
-            way.iter().map(|&slot| (slot, 1.0)).collect::<Vec<_>>()
+            way.iter().map(|&slot| (slot, if Some(slot) == *end { 1.0 } else { passed })).collect::<Vec<_>>()
         });
         let lambda = Self::new(above.len() as u32, rows);
-        Self { ways: Some(Ways { above, ends }), ..lambda }
+        Self { ways: Some(Ways { above, ends, passed }), ..lambda }
     }
 
     /// Number of slots.
@@ -89,14 +91,19 @@ impl Lambda {
     /// The scores of all outputs from those of the slots, which are used up. Of ways the sums are taken from the roots
     /// down: each slot is looked at once, however many outputs are below it.
     pub fn outputs(&self, of_slots: &mut [f64], scores: &mut [f64]) {
-        if let Some(Ways { above, ends }) = &self.ways {
+        if let Some(Ways { above, ends, passed }) = &self.ways {
+            for (score, end) in scores.iter_mut().zip(ends) {
+                *score = end.map_or(0.0, |slot| of_slots[slot as usize]);
+            }
             for (slot, &above) in above.iter().enumerate() {
+                of_slots[slot] *= passed;
                 if above as usize != slot {
                     of_slots[slot] += of_slots[above as usize];
                 }
             }
-            for (score, end) in scores.iter_mut().zip(ends) {
-                *score = end.map_or(0.0, |slot| of_slots[slot as usize]);
+            let is_passed = |slot: u32| Some(above[slot as usize]).filter(|&above| above != slot);
+            for (score, above) in scores.iter_mut().zip(ends.iter().map(|end| end.and_then(is_passed))) {
+                *score += above.map_or(0.0, |slot| of_slots[slot as usize]);
             }
             return;
         }
@@ -157,30 +164,34 @@ mod tests {
     }
 
     /// A forest of two roots, 0 and 4, with an output that is nowhere.
-    fn forest() -> Lambda {
-        Lambda::of_ways(vec![0, 0, 1, 1, 4, 4], vec![Some(2), Some(3), Some(5), None, Some(0), Some(1)])
+    fn forest(passed: f64) -> Lambda {
+        Lambda::of_ways(vec![0, 0, 1, 1, 4, 4], vec![Some(2), Some(3), Some(5), None, Some(0), Some(1)], passed)
     }
 
     #[test]
-    fn ways_are_rows_of_ones() {
-        let lambda = forest();
+    fn ways_are_rows() {
+        let lambda = forest(1.0);
         assert_eq!((lambda.len(), lambda.width()), (6, 6));
         assert_eq!(lambda.row(0), (&[0, 1, 2][..], &[1.0; 3][..]));
         assert_eq!(lambda.row(2), (&[4, 5][..], &[1.0; 2][..]));
         assert_eq!(lambda.row(3).0, [0_u32; 0]);
-        let as_rows = Lambda { ways: None, ..lambda.clone() };
-        let of_slots = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let (mut summed, mut added) = ([0.0; 6], [0.0; 6]);
-        lambda.outputs(&mut of_slots.clone(), &mut summed);
-        as_rows.outputs(&mut of_slots.clone(), &mut added);
-        assert_eq!(summed, [7.0, 11.0, 48.0, 0.0, 1.0, 3.0]);
-        assert_eq!(summed, added);
+        assert_eq!(forest(0.5).row(0).1, [0.5, 0.5, 1.0]);
+        for (passed, expected) in [(1.0, [7.0, 11.0, 48.0, 0.0, 1.0, 3.0]), (0.5, [5.5, 9.5, 40.0, 0.0, 1.0, 2.5])] {
+            let lambda = forest(passed);
+            let as_rows = Lambda { ways: None, ..lambda.clone() };
+            let of_slots = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+            let (mut summed, mut added) = ([0.0; 6], [0.0; 6]);
+            lambda.outputs(&mut of_slots.clone(), &mut summed);
+            as_rows.outputs(&mut of_slots.clone(), &mut added);
+            assert_eq!(summed, expected);
+            assert_eq!(summed, added);
+        }
     }
 
     #[test]
     fn differences_and_inner_products() {
         let rows = [vec![(0, 1.0), (2, -2.0)], vec![(1, 0.5), (2, -2.0), (4, 3.0)], vec![], vec![(4, 1.0)]];
-        for lambda in [forest(), Lambda::new(5, rows)] {
+        for lambda in [forest(1.0), forest(0.25), Lambda::new(5, rows)] {
             for k in 0..lambda.len() {
                 for l in 0..lambda.len() {
                     let (a, b) = (dense(&lambda, k), dense(&lambda, l));
@@ -199,6 +210,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "slots ascend")]
     fn a_slot_above_itself() {
-        drop(Lambda::of_ways(vec![1, 1], vec![Some(0)]));
+        drop(Lambda::of_ways(vec![1, 1], vec![Some(0)], 1.0));
     }
 }

@@ -1,9 +1,9 @@
 //! Classes that are nodes of a tree or lattice: `psi(x, y) = phi(x) (x) Lambda(y)`, one block with a slot for each feature of
 //! the classes (Tsochantaridis, Hofmann, Joachims, Altun 2004, section 5.2).
 //!
-//! With the architecture of the taxonomy Lambda(y) has a 1 for y and each of its ancestors. The root is left out: it is an
-//! ancestor of every class and cancels in every difference. Flat, it has a 1 for y alone, as multiclass. Else it is what the
-//! user says of each class.
+//! With the architecture of the taxonomy Lambda(y) has a 1 for y and a weight, 1 in the paper, for each of its ancestors. The root
+//! is left out: it is an ancestor of every class and cancels in every difference. Flat, it has a 1 for y alone, as multiclass; that
+//! is what the taxonomy comes to as the weight falls to 0. Else it is what the user says of each class.
 //!
 //! Slots are scored once, by one pass over phi, and summed from the root down: an argmax over thousands of classes looks at
 //! no class's whole path.
@@ -28,8 +28,8 @@ pub use loss::NodeLoss;
 pub enum Architecture {
     /// A slot for each class.
     Flat,
-    /// A slot for each node but the root: a class has those of its ancestors and its own.
-    Taxonomy,
+    /// A slot for each node but the root: a class has its own, and those of its ancestors times this positive weight.
+    Taxonomy(f64),
     /// A slot for each of these attributes, and a row for each class.
     Features(ClassFeatures),
 }
@@ -89,8 +89,13 @@ impl Taxonomy {
         {
             return fail("cost-matrix", format!("has {} classes, the task {}", costs.classes(), classes.len()));
         }
-        if let Architecture::Features(of_classes) = architecture {
-            check_features(of_classes, classes.len())?;
+        match architecture {
+            Architecture::Flat => {}
+            Architecture::Taxonomy(weight) if *weight > 0.0 && weight.is_finite() => {}
+            Architecture::Taxonomy(weight) => {
+                return fail("ancestor-weight", format!("must be a positive number, not {weight}"));
+            }
+            Architecture::Features(of_classes) => check_features(of_classes, classes.len())?,
         }
         let lambda = lambda(&hierarchy, &classes, architecture);
         let width = lambda.as_ref().map_or(classes.len() as u32, Lambda::width);
@@ -195,15 +200,19 @@ fn lambda(hierarchy: &Hierarchy, classes: &[u32], architecture: &Architecture) -
     let slot = |node: u32| node.checked_sub(1);
     match architecture {
         Architecture::Flat => None,
-        Architecture::Taxonomy if hierarchy.is_tree() => {
+        Architecture::Taxonomy(weight) if hierarchy.is_tree() => {
             let above = |node: u32| slot(hierarchy.parents(node)[0]).unwrap_or(node - 1);
             Some(Lambda::of_ways(
                 (1..hierarchy.len() as u32).map(above).collect(),
                 classes.iter().map(|&node| slot(node)).collect(),
+                *weight,
             ))
         }
-        Architecture::Taxonomy => {
-            let row = |&node: &u32| hierarchy.ancestors(node).0.iter().filter_map(|&node| Some((slot(node)?, 1.0)));
+        Architecture::Taxonomy(weight) => {
+            let row = |&class: &u32| {
+                let value = move |node| if node == class { 1.0 } else { *weight };
+                hierarchy.ancestors(class).0.iter().filter_map(move |&node| Some((slot(node)?, value(node))))
+            };
             Some(Lambda::new(hierarchy.len() as u32 - 1, classes.iter().map(row)))
         }
         Architecture::Features(of_classes) => {

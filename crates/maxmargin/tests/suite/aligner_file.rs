@@ -39,6 +39,7 @@ fn model(letters: &str, marks: &str, gaps: Gaps) -> PairAligner {
         data_checksum: 7,
         summary,
         prior: None,
+        is_tied: false,
         weights: Weights::default(),
     };
     let dimension = model.task().unwrap().dimension();

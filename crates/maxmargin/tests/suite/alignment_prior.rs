@@ -1,4 +1,4 @@
-//! Alignments learned from known scores on: the same laws and exact oracles, one optimum for all solvers, and what a prior does
+//! Alignments learned along known directions, from known scores on or with tied ones: the same laws and exact oracles, one optimum for all solvers, and what a prior does
 //! with little and with much weight on the data.
 
 use crate::common;
@@ -28,7 +28,12 @@ use proptest::prelude::*;
 fn from_prior(draw: &mut Draw, settings: AlignSettings) -> FromPrior {
     let task = Alignment::new(settings);
     let known = draw.weights(task.dimension(), 2.0);
-    FromPrior::new(task, known)
+    let directions = match draw.below(3) {
+        0 => vec![known],
+        1 => task.tied(),
+        _ => [vec![known], task.tied()].concat(),
+    };
+    FromPrior::new(task, directions)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -72,7 +77,7 @@ proptest! {
         }
     }
 
-    /// One optimum, with a proof; there the factor follows from the other weights, and effective weights tell both.
+    /// One optimum, with a proof; there the factors follow from the other weights, and effective weights tell all.
     #[test]
     fn solvers_agree(seed: u64) {
         for kind in LOSSES {
@@ -116,13 +121,15 @@ proptest! {
         let asked = draw.weights(task.task().dimension(), 1.0);
         let lifted = task.lifted(&asked);
         prop_assert!(distance(task.effective(&lifted).as_slice(), asked.as_slice()) < 1e-12);
-        let known = task.effective(&(0..task.dimension()).map(|k| f64::from(u8::from(k + 1 == task.dimension()))).collect());
-        for step in [-0.3, 0.01, 2.0] {
-            let mut other = lifted.clone();
-            other.as_mut_slice().iter_mut().zip(known.as_slice()).for_each(|(v, w0)| *v -= step * w0);
-            other.as_mut_slice()[known.len()] += step;
-            prop_assert!(distance(task.effective(&other).as_slice(), asked.as_slice()) < 1e-9);
-            prop_assert!(other.norm2() > lifted.norm2());
+        for factor in task.task().dimension()..task.dimension() {
+            let direction = task.effective(&(0..task.dimension()).map(|k| f64::from(u8::from(k == factor))).collect());
+            for step in [-0.3, 0.01, 2.0] {
+                let mut other = lifted.clone();
+                other.as_mut_slice().iter_mut().zip(direction.as_slice()).for_each(|(v, k)| *v -= step * k);
+                other.as_mut_slice()[factor] += step;
+                prop_assert!(distance(task.effective(&other).as_slice(), asked.as_slice()) < 1e-9);
+                prop_assert!(other.norm2() > lifted.norm2());
+            }
         }
     }
 
@@ -163,7 +170,7 @@ fn the_factor_alone_aligns_as_the_prior_does() {
     let score = task.align(&known, &query, 0, &mut AlignScratch::default(), &mut path);
     // The gap between AW and HE costs 11, and HE brings 8 + 5.
     assert_eq!((score, path.matches().collect::<Vec<_>>()), (17.0, vec![(4, 1), (5, 2), (7, 3), (8, 4)]));
-    let primed = FromPrior::new(task, known);
+    let primed = FromPrior::new(task, vec![known]);
     for factor in [1e-3, 1.0, 250.0] {
         let mut w = Weights::zeros(primed.dimension());
         w.as_mut_slice()[402] = factor;
@@ -180,7 +187,7 @@ fn the_factor_alone_aligns_as_the_prior_does() {
 fn small_and_large_c() {
     let (alphabets, task) = protein(Reach::Global, AlignLoss::Q);
     let known = Substitutions::blosum62().unwrap().weights(&alphabets, &task, &[11.0, 1.0]).unwrap();
-    let primed = FromPrior::new(task.clone(), known.clone());
+    let primed = FromPrior::new(task.clone(), vec![known.clone()]);
     // K is where W should be, W where K should be.
     let pairs = [("ACDEKGHI", "ACDEWGHI"), ("KKLMNAA", "WWLMNAA"), ("GGWHEAC", "GGKHEAC")];
     let queries: Vec<Query> = pairs
@@ -203,24 +210,56 @@ fn small_and_large_c() {
             Problem::new(&primed, &inputs, &truths, None, formulation(c, Rescaling::Margin, Penalty::Linear)).unwrap();
         let solution = Bcfw::default().solve(&problem, &to_gap(1e-6 * c), &mut patience()).unwrap();
         let effective = primed.effective(&solution.weights);
-        assert!(primed.factor(&solution.weights) > 0.0);
+        assert!(primed.factors(&solution.weights)[0] > 0.0);
         let score = |w: &Weights, a: char, b: char| {
             let code = |letter| alphabets.letters.code(letter);
             task.match_score(w, (code(a), code(b)), (255, 255))
         };
         // Letters that no example has: the prior's scores times the factor.
-        let expected = primed.factor(&solution.weights) * score(&known, 'V', 'I');
+        let expected = primed.factors(&solution.weights)[0] * score(&known, 'V', 'I');
         assert!((score(&effective, 'V', 'I') - expected).abs() < 1e-12);
         shapes.push((cosine(effective.as_slice(), known.as_slice()), score(&effective, 'K', 'W'), solution));
     }
     let [(small, _, _), (large, match_of_k, at_large)] = &shapes[..] else { panic!("two") };
     assert!(*small > 0.99 && large < small, "{small} {large}");
     // BLOSUM62 has -3 there.
-    let by_prior = primed.factor(&at_large.weights) * -3.0;
+    let by_prior = primed.factors(&at_large.weights)[0] * -3.0;
     assert!(*match_of_k > by_prior, "{match_of_k} {by_prior}");
     let problem =
         Problem::new(&primed, &inputs, &truths, None, formulation(1e3, Rescaling::Margin, Penalty::Linear)).unwrap();
     assert_eq!(problem.train_loss(&at_large.weights, &Pool::new(1).unwrap()).unwrap(), 0.0);
+}
+
+/// A pair of letters that no example has gets the score that its kind shares, and no other.
+#[test]
+fn ties_speak_for_letters_that_were_not_seen() {
+    let (alphabets, task) = protein(Reach::Global, AlignLoss::Q);
+    let pairs = [("ACDEFGHI", "ACDFGHI"), ("KLMNAA", "KLNAA")];
+    let queries: Vec<Query> = pairs
+        .iter()
+        .map(|(x, z)| Query { x: sequence(&alphabets, x), candidates: vec![sequence(&alphabets, z)], given: None })
+        .collect();
+    let truths: Vec<Aligned> = queries
+        .iter()
+        .zip([3, 2])
+        .map(|(query, before)| {
+            let mut path = Columns::default();
+            path.push(Op::Match, before);
+            path.push(Op::OnlyX, 1);
+            path.push(Op::Match, query.x.len() as u32 - before - 1);
+            Aligned { candidate: 0, residues: query.residues(0), path }
+        })
+        .collect();
+    let inputs: Vec<&Query> = queries.iter().collect();
+    let tied = FromPrior::new(task.clone(), task.tied());
+    let problem =
+        Problem::new(&tied, &inputs, &truths, None, formulation(10.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let solution = Bcfw::default().solve(&problem, &to_gap(1e-4), &mut patience()).unwrap();
+    let (w, factors) = (tied.effective(&solution.weights), tied.factors(&solution.weights));
+    let score =
+        |a: char, b: char| task.match_score(&w, (alphabets.letters.code(a), alphabets.letters.code(b)), (255, 255));
+    assert_eq!((score('W', 'W'), score('V', 'Y')), (factors[0], factors[1]));
+    assert!(factors[0] > 0.0 && factors[0] > factors[1], "{factors:?}");
 }
 
 /// Facts about BLOSUM62 that are in every textbook: symmetric, these scores of identical letters, the sum of all 210.

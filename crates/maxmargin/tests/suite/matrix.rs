@@ -132,7 +132,7 @@ fn taxonomies() {
     let mut draw = Draw(5);
     let hierarchy = common::taxonomy::hierarchy(&mut draw, 8, false);
     let classes = common::taxonomy::classes(&mut draw, &hierarchy, 5);
-    let task = Taxonomy::new(6, hierarchy, classes, &Architecture::Taxonomy, NodeLoss::Tree).unwrap();
+    let task = Taxonomy::new(6, hierarchy, classes, &Architecture::Taxonomy(1.0), NodeLoss::Tree).unwrap();
     let (x, y) = separable(&mut draw, N, 6, 5);
     let (views, y) = (x.views(), common::taxonomy::labels(&task, &y));
     for f in formulations(true) {

@@ -51,7 +51,7 @@ proptest! {
         let mut draw = Draw(seed);
         let h = hierarchy(&mut draw, nodes, is_tree);
         let every: Vec<u32> = (0..nodes as u32).collect();
-        let task = |loss| Taxonomy::new(1, Arc::clone(&h), every.clone(), &Architecture::Taxonomy, loss).unwrap();
+        let task = |loss| Taxonomy::new(1, Arc::clone(&h), every.clone(), &Architecture::Taxonomy(1.0), loss).unwrap();
         let (tree, path) = (task(NodeLoss::Tree), task(NodeLoss::Path));
         for &a in &every {
             prop_assert_eq!(h.height(a), height(&h, a));
@@ -100,7 +100,7 @@ proptest! {
         let h = hierarchy(&mut draw, nodes, is_tree);
         let count = 1 + draw.below(nodes);
         let classes = classes(&mut draw, &h, count);
-        let task = Taxonomy::new(1, Arc::clone(&h), classes.clone(), &Architecture::Taxonomy, NodeLoss::Tree).unwrap();
+        let task = Taxonomy::new(1, Arc::clone(&h), classes.clone(), &Architecture::Taxonomy(1.0), NodeLoss::Tree).unwrap();
         let round = |score: f64| if ties { score.round() } else { score };
         let scores: Vec<f64> = classes.iter().map(|_| round(4.0 * draw.signed())).collect();
         let best = first_max(&scores);
@@ -130,7 +130,7 @@ fn many_classes_have_one_optimum() {
     for (is_tree, nodes) in [(true, 60), (false, 40)] {
         let h = hierarchy(&mut draw, nodes, is_tree);
         let classes = classes(&mut draw, &h, 30);
-        let [_, of_taxonomy, of_features] = architectures(&mut draw, 30);
+        let [_, _, of_taxonomy, of_features] = architectures(&mut draw, 30);
         let x = draw.matrix(80, 12);
         let (views, numbers) = (x.views(), draw.labels(80, 30));
         for (architecture, loss) in
@@ -170,14 +170,17 @@ fn what_does_not_fit_is_refused() {
     let message = |classes: Vec<u32>, architecture: &Architecture, loss: NodeLoss| {
         Taxonomy::new(1, Arc::clone(&h), classes, architecture, loss).unwrap_err().to_string()
     };
-    let [_, _, features] = architectures(&mut draw, 3);
+    let [.., features] = architectures(&mut draw, 3);
     assert!(message(vec![3, 1], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
     assert!(message(vec![1, 5], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
     assert!(message(vec![], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
+    for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(message(vec![1, 2], &Architecture::Taxonomy(weight), NodeLoss::Tree).contains("ancestor-weight"));
+    }
     assert!(message(vec![1, 2], &features, NodeLoss::Tree).contains("3 rows of 4 attributes for 2 classes"));
     let costs = NodeLoss::Matrix(draw.costs(4));
     assert!(message(vec![1, 2], &Architecture::Flat, costs).contains("has 4 classes, the task 2"));
-    let task = Taxonomy::new(2, Arc::clone(&h), vec![1, 2], &Architecture::Taxonomy, NodeLoss::Tree).unwrap();
+    let task = Taxonomy::new(2, Arc::clone(&h), vec![1, 2], &Architecture::Taxonomy(1.0), NodeLoss::Tree).unwrap();
     let x = draw.matrix(1, 2);
     assert!(task.check(x.row(0), &3).unwrap_err().contains("none of the task's 2 classes"));
     assert!(task.check(x.row(0), &u32::MAX).is_err() && task.check(x.row(0), &2).is_ok());

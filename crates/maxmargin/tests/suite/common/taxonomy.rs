@@ -43,8 +43,8 @@ pub fn classes(draw: &mut Draw, hierarchy: &Hierarchy, count: usize) -> Vec<u32>
     classes
 }
 
-/// Flat, by the taxonomy, and by random features.
-pub fn architectures(draw: &mut Draw, classes: usize) -> [Architecture; 3] {
+/// Flat, by the taxonomy, with ancestors as heavy as the classes and with others, and by random features.
+pub fn architectures(draw: &mut Draw, classes: usize) -> [Architecture; 4] {
     let attributes: Vec<String> = (0..4).map(|k| k.to_string()).collect();
     let row = |draw: &mut Draw| {
         let mut row: Vec<(u32, f64)> = (0..4).map(|k| (k, draw.signed())).collect();
@@ -52,7 +52,13 @@ pub fn architectures(draw: &mut Draw, classes: usize) -> [Architecture; 3] {
         row
     };
     let rows = (0..classes).map(|_| row(draw)).collect();
-    [Architecture::Flat, Architecture::Taxonomy, Architecture::Features(ClassFeatures { attributes, rows })]
+    let ancestors = 0.1 + 2.0 * draw.signed().abs();
+    [
+        Architecture::Flat,
+        Architecture::Taxonomy(1.0),
+        Architecture::Taxonomy(ancestors),
+        Architecture::Features(ClassFeatures { attributes, rows }),
+    ]
 }
 
 /// Every architecture with every loss, over a tree or a lattice.

@@ -194,12 +194,14 @@ fn taxonomies() -> Vec<Taxonomy> {
     };
     let (tree, lattice, large) = (hierarchy(7, &small), hierarchy(7, &lattice), hierarchy(22, &large));
     vec![
-        task(&tree, vec![2, 3, 4, 5], Architecture::Taxonomy, NodeLoss::Tree),
-        task(&tree, vec![0, 2, 3, 6], Architecture::Taxonomy, NodeLoss::Path),
-        task(&lattice, vec![3, 4, 5, 6], Architecture::Taxonomy, NodeLoss::Tree),
+        task(&tree, vec![2, 3, 4, 5], Architecture::Taxonomy(1.0), NodeLoss::Tree),
+        task(&tree, vec![0, 2, 3, 6], Architecture::Taxonomy(1.0), NodeLoss::Path),
+        task(&lattice, vec![3, 4, 5, 6], Architecture::Taxonomy(1.0), NodeLoss::Tree),
+        task(&tree, vec![1, 3, 5, 6], Architecture::Taxonomy(0.4), NodeLoss::Tree),
+        task(&lattice, vec![2, 4, 5, 6], Architecture::Taxonomy(1.5), NodeLoss::Path),
         task(&tree, vec![2, 3, 5, 6], Architecture::Features(features), NodeLoss::Tree),
-        task(&large, (1..22).collect(), Architecture::Taxonomy, NodeLoss::Tree),
-        task(&large, (1..22).collect(), Architecture::Taxonomy, NodeLoss::Path),
+        task(&large, (1..22).collect(), Architecture::Taxonomy(1.0), NodeLoss::Tree),
+        task(&large, (1..22).collect(), Architecture::Taxonomy(1.0), NodeLoss::Path),
     ]
 }
 
