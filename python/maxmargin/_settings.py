@@ -95,6 +95,8 @@ def threads(n_jobs: Any) -> Any:
     """n_jobs as scikit-learn counts it: -1 is one a core, -2 one less; None: the program's default, one a core."""
     if n_jobs is None or n_jobs == -1:
         return None
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0: must be a number of threads, or -1 for one a core")
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 

@@ -85,7 +85,7 @@ def test_a_generator_draws_the_seed_again_and_again_the_same():
     assert words[0][0] == "--seed"
 
 
-@pytest.mark.parametrize("given", [{"keep_best": "yes"}, {"solver": object()}, {"random_state": "x"}, {"nonsense": 1}])
+@pytest.mark.parametrize("given", [{"keep_best": "yes"}, {"solver": object()}, {"random_state": "x"}, {"n_jobs": 0}, {"nonsense": 1}])
 def test_values_that_are_none(given):
     with pytest.raises(ValueError, match=next(iter(given))):
         _settings.words(given)

@@ -187,7 +187,7 @@ fn a_warm_aligner_allocates_nothing() {
                 .collect();
             let task = Alignment::new(settings);
             let w = draw.weights(task.dimension(), 1.0);
-            let primed = FromPrior::new(task.clone(), w.clone());
+            let primed = FromPrior::new(task.clone(), [vec![w.clone()], task.tied()].concat());
             let of_primed = draw.weights(primed.dimension(), 1.0);
             let inputs: Vec<&Query> = queries.iter().collect();
             for rescaling in RESCALINGS {

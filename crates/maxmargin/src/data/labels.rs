@@ -77,8 +77,10 @@ impl Classes {
         }
         let of_class = |class| names.iter().zip(&class_of_id).filter(move |id| *id.1 == class).map(|id| id.0);
         let word = |class| of_class(class).next().expect("both classes appear").clone();
+        // A number written in several ways is one label.
+        let is_another = |name: &String| *name != word(0) && value(name).is_none_or(|v| Some(v) != value(&word(0)));
         let negative = match positive {
-            Some(positive) if of_class(0).count() > 1 => rest_of(positive),
+            Some(positive) if of_class(0).any(is_another) => rest_of(positive),
             _ => word(0),
         };
         Ok(Self { words: vec![negative, word(1)], outputs })
@@ -274,6 +276,8 @@ mod tests {
         assert_eq!((classes.words, classes.outputs), (vec!["not-b".to_owned(), "b".to_owned()], vec![0, 1, 0, 1]));
         let classes = binary(&["ham", "spam"], Some("spam")).unwrap();
         assert_eq!(classes.words, ["ham", "spam"]);
+        let classes = binary(&["2", "1.0", "1", "2.0", "+1"], Some("2")).unwrap();
+        assert_eq!((classes.words, classes.outputs), (vec!["1.0".to_owned(), "2".to_owned()], vec![1, 0, 0, 1, 0]));
         assert!(message(binary(&["a", "b"], Some("c"))).contains("no label 'c'; they have 'a', 'b'"));
         assert!(message(binary(&["a", "a"], Some("a"))).contains("all 2 examples are positive"));
     }

@@ -17,13 +17,17 @@ use crate::weights::Weights;
 /// What the mean needs to remember.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Average {
-    /// `sum_k A_{k-1} delta_k`
+    /// `sum_k A_{k-1} delta_k`, over `scale`: what counts for less is not touched.
     offset: Weights,
+    scale: f64,
     /// `A_t`
     mass: f64,
     /// `p_1 + ... + p_t`
     total: f64,
 }
+
+/// Below this the offset is scaled indeed, long before its numbers are too large.
+const LEAST_SCALE: f64 = 1e-100;
 
 impl Average {
     pub(super) fn new(d: usize) -> Self {
@@ -32,18 +36,22 @@ impl Average {
 
     /// Of points in the form of these zeros.
     pub(super) fn of(zeros: Weights) -> Self {
-        Self { offset: zeros, mass: 0.0, total: 0.0 }
+        Self { offset: zeros, scale: 1.0, mass: 0.0, total: 0.0 }
     }
 
     /// Forgets the points so far. v stays what it is.
     pub(super) fn clear(&mut self) {
         self.offset.scale(0.0);
-        (self.mass, self.total) = (0.0, 0.0);
+        (self.scale, self.mass, self.total) = (1.0, 0.0, 0.0);
     }
 
     /// Lets the points so far count for `share` of what they did.
     pub(super) fn discount(&mut self, share: f64) {
-        self.offset.scale(share);
+        self.scale *= share;
+        if self.scale < LEAST_SCALE {
+            self.offset.scale(self.scale);
+            self.scale = 1.0;
+        }
         self.mass *= share;
         self.total *= share;
     }
@@ -59,7 +67,8 @@ impl Average {
     }
 
     fn is_sound(&self) -> bool {
-        self.offset.all(is_sound) && is_sound(self.mass) && is_sound(self.total)
+        let is_scale = (LEAST_SCALE..=1.0).contains(&self.scale);
+        is_scale && self.offset.all(is_sound) && is_sound(self.mass) && is_sound(self.total)
     }
 
     /// No point yet?
@@ -69,13 +78,13 @@ impl Average {
 
     /// Where the parts of a step of v go.
     pub(super) fn step<'a>(&'a mut self, v: &'a mut Weights) -> Step<'a> {
-        Step { v: v.as_mut_slice(), offset: self.offset.as_mut_slice(), mass: self.mass }
+        Step { v: v.as_mut_slice(), offset: self.offset.as_mut_slice(), mass: self.mass / self.scale }
     }
 
     /// Takes note of a step of v by `change * phi` in a slot.
     #[inline]
     pub(super) fn stepped(&mut self, block: Block, slot: u32, phi: SparseView<'_>, change: f64) {
-        self.offset.add(block, slot, phi, self.mass * change);
+        self.offset.add(block, slot, phi, self.mass / self.scale * change);
     }
 
     /// Counts the point `scale * v` with this weight.
@@ -90,7 +99,7 @@ impl Average {
             return v.clone();
         }
         let (share, mut mean) = (1.0 / self.total, v.clone());
-        mean.combine(&self.offset, |v, offset| share * (self.mass * v - offset));
+        mean.combine(&self.offset, |v, offset| share * (self.mass * v - self.scale * offset));
         mean
     }
 }
@@ -99,6 +108,7 @@ impl Average {
 pub(super) struct Step<'a> {
     v: &'a mut [f64],
     offset: &'a mut [f64],
+    /// Over the scale of the offset.
     mass: f64,
 }
 
@@ -116,6 +126,35 @@ impl Sink for Step<'_> {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    /// Points before a discount count for less, however often there is one.
+    #[test]
+    fn discounts() {
+        let (block, d) = (Block { base: 0, rows: 3, width: 1 }, 3);
+        let (mut v, mut average) = (Weights::zeros(d), Average::new(d));
+        let (mut dense, mut total) = (vec![0.0; d], 0.0);
+        let mut random = Random::new(3);
+        average.discount(0.3);
+        for t in 0..600 {
+            let j = random.below(d) as u32;
+            average.step(&mut v).part(block, 0, SparseView::new(&[j], &[1.0]), random.unit() - 0.4);
+            average.count(1.0 + random.unit(), 1.0);
+            let weight = average.total - total;
+            total = average.total;
+            dense.iter_mut().zip(v.as_slice()).for_each(|(sum, v)| *sum += weight * v);
+            for (lazy, dense) in average.mean(&v).as_slice().iter().zip(&dense) {
+                assert!((lazy - dense / total).abs() <= 1e-9, "{t}: {lazy} {}", dense / total);
+            }
+            if t % 2 == 0 {
+                average.discount(0.3);
+                total *= 0.3;
+                for sum in &mut dense {
+                    *sum *= 0.3;
+                }
+            }
+        }
+        assert!(average.scale > LEAST_SCALE && average.is_of(d));
+    }
 
     #[test]
     fn lazily_as_densely() {
