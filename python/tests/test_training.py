@@ -43,8 +43,7 @@ def test_a_callback_stops_training_and_keeps_the_model(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = LinearClassifier(solver="one-slack").fit(*data, callback=lambda entry: entry["round"] == 3)
-    # The solver may be at its next round when it looks.
-    assert model.n_iter_ in (3, 4)
+    assert model.n_iter_ == 3
     assert model.status_ == "interrupted"
     assert model.predict(data[0]).shape == (300,)
     assert model.gap_ > LinearClassifier(solver="one-slack").fit(*data).gap_

@@ -51,7 +51,11 @@ pub(crate) fn features(model: &PairAligner) -> String {
         let costs: Vec<String> = prior.gaps.iter().map(|&cost| number(cost)).collect();
         format!("; from {} with gaps of {}, times {}", prior.name, costs.join(" and "), number(prior.factor))
     });
-    let tied = if model.is_tied { "; equal letters share a score, and so do different ones" } else { "" };
+    let tied = match (model.is_tied, model.marks.is_empty()) {
+        (false, _) => "",
+        (true, true) => "; equal letters share a score, and so do different ones",
+        (true, false) => "; equal letters share a score, and so do different ones; likewise marks",
+    };
     format!(
         "{} of {}: {}, {gaps}{marks}{prior}{tied}",
         counted(letters * letters, "pair"),

@@ -12,8 +12,8 @@ use maxmargin::problem;
 
 pub(crate) use alignments::{AlignOptions, GapCosts, GapsName, PriorName, ReachName};
 use values::{
-    at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs, positive, probability,
-    seconds, tag_cost, weight_of_slack,
+    ancestor_weight, at_least_one, bias, cache, class_weight, folds, given_ladder, kernel, ladder, markov, pairs,
+    positive, probability, seconds, tag_cost, weight_of_slack,
 };
 pub(crate) use values::{count_from_one, lead, threads, threshold};
 
@@ -250,8 +250,8 @@ pub(crate) struct TaxonomyOptions {
     #[arg(long, value_name = "A", conflicts_with = "class_features")]
     pub(crate) architecture: Option<ArchitectureName>,
     /// With weights for each node: what those of ancestors count for in the score of a class, beside 1 for its own; the
-    /// smaller, the closer to flat [default: 1]
-    #[arg(long, value_name = "W", value_parser = positive, allow_negative_numbers = true, conflicts_with = "class_features")]
+    /// smaller, the closer to flat; from 0.000001 to 10 [default: 1]
+    #[arg(long, value_name = "W", value_parser = ancestor_weight, allow_hyphen_values = true, conflicts_with = "class_features")]
     pub(crate) ancestor_weight: Option<f64>,
     /// Weights for attributes of the classes, instead: a line CLASS ATTRIBUTE[:VALUE] ... for each
     #[arg(long, value_name = "FILE")]

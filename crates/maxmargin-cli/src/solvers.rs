@@ -65,7 +65,7 @@ fn named(choice: Choice) -> SolverName {
     match choice {
         Choice::HardNSlack => SolverName::NSlack,
         Choice::DualCoordinate => SolverName::DualCoordinate,
-        Choice::OneSlack => SolverName::OneSlack,
+        Choice::OneSlack | Choice::OneSlackForScale => SolverName::OneSlack,
         Choice::SampledLinear => SolverName::SampledLinear,
         Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,
         Choice::GdmmForSets | Choice::GdmmForLabels => SolverName::Gdmm,

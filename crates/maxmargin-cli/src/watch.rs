@@ -57,6 +57,14 @@ impl<'w> Watch<'w> {
         self.display.training(if ladder.len() > 1 { &of_path } else { "" });
     }
 
+    fn goes_on(&mut self) -> ControlFlow<()> {
+        if self.halt.is_requested() || self.error.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
     /// Looks at the held-out examples, if it is time.
     fn look(&mut self, passes: f64, snapshot: &dyn Snapshot) -> Option<f64> {
         let measure = self.measure.filter(|_| self.looks.is_due(passes))?;
@@ -81,22 +89,22 @@ impl<'w> Watch<'w> {
 impl Observer for Watch<'_> {
     fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
         self.display.round(progress);
-        if self.halt.is_requested() || self.error.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        self.goes_on()
     }
 
-    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) -> ControlFlow<()> {
         let seconds_heldout = self.seconds_heldout;
         let heldout = self.look(progress.passes, snapshot);
         if let Some(log) = &mut self.log {
             log.add(self.c, progress, seconds_heldout, heldout);
         }
-        if let Some(saver) = self.saver.as_mut().filter(|saver| status.is_some() || saver.is_due()) {
+        // Who hears of a round may want no more of them.
+        let goes_on = self.goes_on();
+        let is_last = status.is_some() || goes_on.is_break();
+        if let Some(saver) = self.saver.as_mut().filter(|saver| is_last || saver.is_due()) {
             let saved = saver.save(&self.steps, self.kept.as_ref(), &self.looks, snapshot);
             self.error = self.error.take().or(saved.err());
         }
+        goes_on
     }
 }

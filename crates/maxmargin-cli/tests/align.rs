@@ -387,7 +387,8 @@ fn a_prior_that_does_not_fit_is_refused() {
     folder.write("bad", "A B\nA 1 2\nB 1 x\n");
     let train = "train align few.jsonl -m n.mm --quiet --prior-gaps 5,0.5 --prior";
     folder.run(&format!("{train} bad")).bad(1, &["bad:3: 'x' where a score should stand"]);
-    folder.run(&format!("{train} nowhere")).bad(1, &["nowhere"]);
+    folder.run(&format!("{train} nowhere")).bad(1, &["--prior: nowhere", "blosum62, or a file"]);
+    folder.run(&format!("{train} BLOSUM62 --prior-gaps 9,1").replace("--prior-gaps 5,0.5 ", "")).good();
     folder.write("three", "A B C\nA 1 0 0\nB 0 1 0\nC 0 0 1\n");
     folder
         .run(&format!("{train} three"))

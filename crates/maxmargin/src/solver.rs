@@ -115,8 +115,11 @@ pub trait Observer {
 
     /// Called after [`on_iteration`](Self::on_iteration), when it is decided whether training goes on: `status` says why it
     /// stops here. Not called while a sample is solved for a start, which takes as long again when it is begun anew.
-    /// The snapshot can be saved and its weights be looked at; it costs nothing unless that is done.
-    fn on_state(&mut self, _progress: &Progress, _snapshot: &dyn Snapshot, _status: Option<Status>) {}
+    /// The snapshot can be saved and its weights be looked at; it costs nothing unless that is done. `Break` stops training after
+    /// all.
+    fn on_state(&mut self, _progress: &Progress, _snapshot: &dyn Snapshot, _status: Option<Status>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Hears nothing, stops nothing.

@@ -49,7 +49,7 @@ impl PriorName {
 
 impl From<&str> for PriorName {
     fn from(text: &str) -> Self {
-        if text == "blosum62" { Self::Blosum62 } else { Self::File(text.into()) }
+        if text.eq_ignore_ascii_case("blosum62") { Self::Blosum62 } else { Self::File(text.into()) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What options may be: from the words of the command line to values, or what is wrong with them.
 
 use maxmargin::kernel::Specification;
+use maxmargin::tasks::taxonomy::ANCESTOR_WEIGHTS;
 
 use maxmargin::data::alignments::Alphabet;
 
@@ -13,6 +14,13 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
         Ok(_) => Err("must be positive and finite".to_owned()),
         Err(_) => Err("must be a number".to_owned()),
     }
+}
+
+/// What ancestors of a class count for.
+pub(super) fn ancestor_weight(text: &str) -> Result<f64, String> {
+    let (least, most) = (ANCESTOR_WEIGHTS.start(), ANCESTOR_WEIGHTS.end());
+    let weight = text.parse().ok().filter(|weight| ANCESTOR_WEIGHTS.contains(weight));
+    weight.ok_or_else(|| format!("must be a number from {least} to {most}; --architecture flat leaves ancestors out"))
 }
 
 pub(super) fn kernel(text: &str) -> Result<Specification, String> {

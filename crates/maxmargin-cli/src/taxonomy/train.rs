@@ -219,7 +219,12 @@ impl Data {
             let (theirs, ours) = (text::labels(&model.labels()), text::labels(&self.numbered.words));
             return refuse(format!("its labels are {theirs}, those of the data {ours}"));
         }
-        if model.architecture != self.architecture {
+        // What ancestors count for changes no place of a weight.
+        let are_alike = match (&model.architecture, &self.architecture) {
+            (Architecture::Taxonomy(_), Architecture::Taxonomy(_)) => true,
+            (theirs, ours) => theirs == ours,
+        };
+        if !are_alike {
             let [theirs, ours] = [&model.architecture, &self.architecture].map(super::architecture_in_words);
             return refuse(format!("it has {theirs}, here there are {ours}"));
         }

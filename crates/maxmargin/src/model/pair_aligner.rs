@@ -81,8 +81,16 @@ impl PairAligner {
     /// Do the parts fit together? Saving and loading check it; whoever builds a model by hand may.
     pub fn check(&self) -> Result<()> {
         check_formulation(&self.formulation)?;
-        if self.prior.iter().flat_map(|prior| prior.gaps.iter().chain([&prior.factor])).any(|x| !x.is_finite()) {
-            return invalid("its prior is not in finite numbers");
+        let costs = match self.gaps {
+            Gaps::Linear => 1,
+            Gaps::Affine => 2,
+        };
+        let fits = |prior: &Prior| {
+            let are_costs = prior.gaps.len() == costs && prior.gaps.iter().all(|cost| *cost >= 0.0 && cost.is_finite());
+            are_costs && prior.factor.is_finite()
+        };
+        if !self.prior.iter().all(fits) {
+            return invalid("its prior's costs of gaps and its factor are none");
         }
         check_weights(self.task(), "the alphabet", &self.weights)
     }

@@ -377,8 +377,8 @@ impl<'o> Course<'o> {
         let told = self.observer.on_iteration(&progress);
         let status = self.decide(told.is_break(), progress.seconds);
         let here = Here { header: &self.header, so_far: &self.so_far, solver };
-        self.observer.on_state(&progress, &here, status);
-        self.keep(status, solver)
+        let told = self.observer.on_state(&progress, &here, status);
+        self.keep(status.or(told.is_break().then_some(Status::Interrupted)), solver)
     }
 
     /// Is it over?

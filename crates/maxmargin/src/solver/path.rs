@@ -51,12 +51,12 @@ impl Observer for End<'_> {
         self.observer.on_iteration(progress)
     }
 
-    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
-        self.observer.on_state(progress, snapshot, status);
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) -> ControlFlow<()> {
         if self.is_wanted && status.is_some() {
             // A solver that cannot be saved starts the next C from weights.
             self.state = snapshot.save().ok();
         }
+        self.observer.on_state(progress, snapshot, status)
     }
 }
 

@@ -2,7 +2,8 @@
 //! the classes (Tsochantaridis, Hofmann, Joachims, Altun 2004, section 5.2).
 //!
 //! With the architecture of the taxonomy Lambda(y) has a 1 for y and a weight, 1 in the paper, for each of its ancestors. The root
-//! is left out: it is an ancestor of every class and cancels in every difference. Flat, it has a 1 for y alone, as multiclass; that
+//! is left out: it is an ancestor of every class and cancels in every difference. (As a class of its own it has no features then;
+//! with a weight other than 1 it does not cancel there, and could have some.) Flat, it has a 1 for y alone, as multiclass; that
 //! is what the taxonomy comes to as the weight falls to 0. Else it is what the user says of each class.
 //!
 //! Slots are scored once, by one pass over phi, and summed from the root down: an argmax over thousands of classes looks at
@@ -33,6 +34,9 @@ pub enum Architecture {
     /// A slot for each of these attributes, and a row for each class.
     Features(ClassFeatures),
 }
+
+/// What ancestors may count for: with less the taxonomy says nothing, with more no training comes to an end.
+pub const ANCESTOR_WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=10.0;
 
 /// What a user says of classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,9 +95,10 @@ impl Taxonomy {
         }
         match architecture {
             Architecture::Flat => {}
-            Architecture::Taxonomy(weight) if *weight > 0.0 && weight.is_finite() => {}
+            Architecture::Taxonomy(weight) if ANCESTOR_WEIGHTS.contains(weight) => {}
             Architecture::Taxonomy(weight) => {
-                return fail("ancestor-weight", format!("must be a positive number, not {weight}"));
+                let (least, most) = (ANCESTOR_WEIGHTS.start(), ANCESTOR_WEIGHTS.end());
+                return fail("ancestor-weight", format!("must be from {least} to {most}, not {weight:e}"));
             }
             Architecture::Features(of_classes) => check_features(of_classes, classes.len())?,
         }

@@ -52,7 +52,7 @@ fn alignments_come_back_and_align_as_before() {
     let text = r#"{"x": "ACÄC", "z": "CCA", "sx": "uvvu", "sz": "uuv"}"#;
     let records = read(Input::new("x", text.as_bytes()).unwrap(), LabelRule::Optional, &Pool::new(1).unwrap()).unwrap();
     let prior = Prior { name: "BLOSUM62".to_owned(), gaps: vec![11.0, 1.0], factor: 0.1 + 0.2 };
-    let primed = PairAligner { prior: Some(prior), ..model("ACÄ", "uv", Gaps::Affine) };
+    let primed = PairAligner { prior: Some(prior), is_tied: true, ..model("ACÄ", "uv", Gaps::Affine) };
     for model in [model("AC", "", Gaps::Linear), model("ACÄ", "uv", Gaps::Affine), primed] {
         let bytes = model.to_bytes().unwrap();
         let saved = Saved::from_bytes(&bytes).unwrap();
@@ -100,7 +100,7 @@ fn what_does_not_fit_together_is_refused() {
         (&|m| m.formulation.c = 0.0, "c is 0"),
         (
             &|m| m.prior = Some(Prior { name: String::new(), gaps: vec![1.0], factor: f64::NAN }),
-            "its prior is not in finite numbers",
+            "its prior's costs of gaps and its factor are none",
         ),
     ];
     for (change, what) in changes {

@@ -227,8 +227,9 @@ impl Observer for Recorder {
         if self.0.len() < 60 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    fn on_state(&mut self, _: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) {
+    fn on_state(&mut self, _: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) -> ControlFlow<()> {
         self.0.push(snapshot.save().unwrap());
+        ControlFlow::Continue(())
     }
 }
 

@@ -219,10 +219,11 @@ impl Observer for Keep {
         ControlFlow::Continue(())
     }
 
-    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) {
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) -> ControlFlow<()> {
         if progress.round == self.0 {
             self.1 = Some(snapshot.save().unwrap());
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -132,11 +132,12 @@ impl Observer for Recorder {
         ControlFlow::Continue(())
     }
 
-    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) -> ControlFlow<()> {
         assert!(progress.round < 5000, "a run without end: {progress:?}");
         assert!(snapshot.weights().has_coefficients());
         self.states.push(snapshot.save().unwrap());
         self.status = status;
+        ControlFlow::Continue(())
     }
 }
 

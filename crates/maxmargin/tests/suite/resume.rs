@@ -34,12 +34,13 @@ impl Observer for Recorder {
         ControlFlow::Continue(())
     }
 
-    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) -> ControlFlow<()> {
         assert_eq!(progress.round as usize, self.states.len() + 1);
         assert!(progress.round < 2000, "a run without end: {progress:?}");
         assert!(!snapshot.weights().is_empty());
         self.states.push(snapshot.save().unwrap());
         self.status = status;
+        ControlFlow::Continue(())
     }
 }
 
@@ -206,6 +207,31 @@ fn stop_and_go() {
     }
 }
 
+/// Who sees the state of a round may stop training there, in the same round.
+#[test]
+fn a_look_at_the_state_stops_training() {
+    struct Stop(u64);
+    impl Observer for Stop {
+        fn on_iteration(&mut self, progress: &Progress) -> ControlFlow<()> {
+            self.0 = progress.round;
+            ControlFlow::Continue(())
+        }
+
+        fn on_state(&mut self, progress: &Progress, _: &dyn Snapshot, _: Option<Status>) -> ControlFlow<()> {
+            if progress.round < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        }
+    }
+    let mut draw = Draw(9);
+    let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    for solver in solvers(&problem) {
+        let mut stop = Stop(0);
+        let solution = solver.solve(&problem, &to_gap(1e-9), &mut stop);
+        assert_eq!((solution.report.status, stop.0), (Status::Interrupted, 2), "{solver:?}");
+    }
+}
+
 /// A snapshot's weights are those that training returns when it stops there.
 #[test]
 fn the_weights_of_a_snapshot() {
@@ -215,9 +241,15 @@ fn the_weights_of_a_snapshot() {
             if progress.round < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         }
 
-        fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) {
+        fn on_state(
+            &mut self,
+            progress: &Progress,
+            snapshot: &dyn Snapshot,
+            status: Option<Status>,
+        ) -> ControlFlow<()> {
             assert_eq!(status.is_some(), progress.round == 3);
             self.0.clone_from(&snapshot.weights());
+            ControlFlow::Continue(())
         }
     }
     let mut draw = Draw(9);
@@ -431,7 +463,7 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"solver: one-slack").contains("no saved state"));
     assert!(rule(b"maxmargin state\n").contains("cut off"));
     assert!(rule(b"maxmargin state\n\x09\0\0\0 and more").contains("version 9"));
-    assert!(rule(b"maxmargin state\n\x07\0\0\0 and more").contains("damaged"));
+    assert!(rule(b"maxmargin state\n\x08\0\0\0 and more").contains("damaged"));
 }
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.

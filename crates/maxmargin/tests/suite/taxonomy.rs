@@ -174,7 +174,7 @@ fn what_does_not_fit_is_refused() {
     assert!(message(vec![3, 1], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
     assert!(message(vec![1, 5], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
     assert!(message(vec![], &Architecture::Flat, NodeLoss::Tree).contains("must be nodes"));
-    for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+    for weight in [0.0, -1.0, 1e-7, 10.1, f64::NAN, f64::INFINITY] {
         assert!(message(vec![1, 2], &Architecture::Taxonomy(weight), NodeLoss::Tree).contains("ancestor-weight"));
     }
     assert!(message(vec![1, 2], &features, NodeLoss::Tree).contains("3 rows of 4 attributes for 2 classes"));
