@@ -158,14 +158,17 @@ fn sequence(alphabets: &Alphabets, letters: &str) -> Sequence {
     Sequence { letters: letters.chars().map(|letter| alphabets.letters.code(letter)).collect(), marks: Vec::new() }
 }
 
+fn query(alphabets: &Alphabets, x: &str, z: &str) -> Query {
+    Query { x: sequence(alphabets, x), candidates: vec![sequence(alphabets, z)], given: None }
+}
+
 /// Any positive factor and no other weights: the alignments are the prior's. Score by hand:
 /// HEAGAWGHEE and PAWHEAE (Durbin, Eddy, Krogh, Mitchison 1998) over BLOSUM62 with gaps of 11 and 1: AW, 4 + 11, is the best.
 #[test]
 fn the_factor_alone_aligns_as_the_prior_does() {
     let (alphabets, task) = protein(Reach::Local, AlignLoss::Q);
     let known = Substitutions::blosum62().unwrap().weights(&alphabets, &task, &[11.0, 1.0]).unwrap();
-    let (x, z) = (sequence(&alphabets, "HEAGAWGHEE"), sequence(&alphabets, "PAWHEAE"));
-    let query = Query { x, candidates: vec![z], given: None };
+    let query = query(&alphabets, "HEAGAWGHEE", "PAWHEAE");
     let mut path = Columns::default();
     let score = task.align(&known, &query, 0, &mut AlignScratch::default(), &mut path);
     // The gap between AW and HE costs 11, and HE brings 8 + 5.
@@ -190,10 +193,7 @@ fn small_and_large_c() {
     let primed = FromPrior::new(task.clone(), vec![known.clone()]);
     // K is where W should be, W where K should be.
     let pairs = [("ACDEKGHI", "ACDEWGHI"), ("KKLMNAA", "WWLMNAA"), ("GGWHEAC", "GGKHEAC")];
-    let queries: Vec<Query> = pairs
-        .iter()
-        .map(|(x, z)| Query { x: sequence(&alphabets, x), candidates: vec![sequence(&alphabets, z)], given: None })
-        .collect();
+    let queries = pairs.map(|(x, z)| query(&alphabets, x, z));
     let truths: Vec<Aligned> = queries
         .iter()
         .map(|query| {
@@ -235,10 +235,7 @@ fn small_and_large_c() {
 fn ties_speak_for_letters_that_were_not_seen() {
     let (alphabets, task) = protein(Reach::Global, AlignLoss::Q);
     let pairs = [("ACDEFGHI", "ACDFGHI"), ("KLMNAA", "KLNAA")];
-    let queries: Vec<Query> = pairs
-        .iter()
-        .map(|(x, z)| Query { x: sequence(&alphabets, x), candidates: vec![sequence(&alphabets, z)], given: None })
-        .collect();
+    let queries = pairs.map(|(x, z)| query(&alphabets, x, z));
     let truths: Vec<Aligned> = queries
         .iter()
         .zip([3, 2])
