@@ -77,11 +77,9 @@ impl Classes {
         }
         let of_class = |class| names.iter().zip(&class_of_id).filter(move |id| *id.1 == class).map(|id| id.0);
         let word = |class| of_class(class).next().expect("both classes appear").clone();
-        // A number written in several ways is one label.
-        let is_another = |name: &String| *name != word(0) && value(name).is_none_or(|v| Some(v) != value(&word(0)));
-        let negative = match positive {
-            Some(positive) if of_class(0).any(is_another) => rest_of(positive),
-            _ => word(0),
+        let negative = match (positive, word(0)) {
+            (Some(positive), first) if !of_class(0).all(|name| is_same(name, &first)) => rest_of(positive),
+            (_, first) => first,
         };
         Ok(Self { words: vec![negative, word(1)], outputs })
     }
@@ -150,11 +148,12 @@ fn one_against_the_rest(names: &[String], positive: &str) -> Result<Vec<u32>> {
         let rule = format!("the data have no label '{positive}'; they have {}", listed(names));
         return Err(Error::setting("positive", rule));
     };
-    let same = |name: &String| {
-        let word = &names[positive as usize];
-        name == word || value(name).is_some_and(|v| Some(v) == value(word))
-    };
-    Ok(names.iter().map(|name| u32::from(same(name))).collect())
+    Ok(names.iter().map(|name| u32::from(is_same(name, &names[positive as usize]))).collect())
+}
+
+/// Are these one label? A number may be written in several ways.
+fn is_same(a: &str, b: &str) -> bool {
+    a == b || value(a).is_some_and(|v| Some(v) == value(b))
 }
 
 /// Class of each label: 1 is positive, -1 or 0 negative.

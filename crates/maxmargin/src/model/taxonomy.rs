@@ -111,14 +111,10 @@ impl TaxonomyModel {
     }
 
     pub(super) fn container(&self) -> Result<Container<'_>> {
-        let (architecture, attributes) = match &self.architecture {
-            Architecture::Flat => (Written::Flat, Vec::new()),
-            Architecture::Taxonomy(_) => (Written::Taxonomy, Vec::new()),
-            Architecture::Features(of_classes) => (Written::Features, of_classes.attributes.clone()),
-        };
-        let ancestor_weight = match self.architecture {
-            Architecture::Taxonomy(weight) => weight,
-            _ => 1.0,
+        let (architecture, ancestor_weight, attributes) = match &self.architecture {
+            Architecture::Flat => (Written::Flat, 1.0, Vec::new()),
+            Architecture::Taxonomy(weight) => (Written::Taxonomy, *weight, Vec::new()),
+            Architecture::Features(of_classes) => (Written::Features, 1.0, of_classes.attributes.clone()),
         };
         let loss = match &self.loss {
             NodeLoss::ZeroOne => WrittenLoss::ZeroOne,

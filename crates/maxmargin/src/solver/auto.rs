@@ -80,10 +80,10 @@ const SAMPLE: usize = 1000;
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
 /// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw, or with
-/// linear slack and C times the mean of |psi|^2 above 100,000, or above 1,000 with 95 % of it in one feature, to one-slack; sets whose pairs make loops, and variables of at least
-/// 2,000 labels, to gdmm where it can have them (margin rescaling, linear slack, a loss that adds up). With a kernel it is
-/// sampled-linear for lists of outputs, linear slack and more than 10,000 atoms, else bcfw, or one-slack where C times the mean of k(x, x) is
-/// above 10 (100,000 where outputs cannot be listed).
+/// linear slack and C times the mean of |psi|^2 above 100,000, or above 1,000 with 95 % of it in one feature, to one-slack; sets
+/// whose pairs make loops, and variables of at least 2,000 labels, to gdmm where it can have them (margin rescaling, linear slack,
+/// a loss that adds up). With a kernel it is sampled-linear for lists of outputs, linear slack and more than 10,000 atoms, else
+/// bcfw, or one-slack where C times the mean of k(x, x) is above 10 (100,000 where outputs cannot be listed).
 pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {

@@ -35,7 +35,7 @@ pub enum Architecture {
     Features(ClassFeatures),
 }
 
-/// What ancestors may count for: with less the taxonomy says nothing, with more no training comes to an end.
+/// What ancestors may count for. With less the taxonomy says nothing; with much more, as 100, training takes very long.
 pub const ANCESTOR_WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=10.0;
 
 /// What a user says of classes.

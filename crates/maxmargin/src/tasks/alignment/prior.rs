@@ -135,7 +135,8 @@ fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
     let n = rows.len();
     for k in 0..n {
         let pivot = rows[k].clone();
-        for (_, row) in rows.iter_mut().enumerate().filter(|&(i, _)| i != k) {
+        let (above, below) = rows.split_at_mut(k);
+        for row in above.iter_mut().chain(&mut below[1..]) {
             let share = row[k] / pivot[k];
             row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= share * p);
         }
