@@ -76,7 +76,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "rho": ("float", "What it costs where factors disagree (gdmm, soft-bcfw). Default: 1."),
     "eta": ("float", "Step of the multipliers (gdmm). Default: 1."),
     "fmo_parts": ("int", "Parts of a variable's labels, of which a visit searches one (gdmm, soft-bcfw)."),
-    "inner": ("{'blocks', 'away-steps'}", "How gdmm and soft-bcfw move masses. Default: blocks."),
+    "inner": ("{'turns', 'blocks', 'away-steps'}", "How gdmm and soft-bcfw move masses. Default: turns; of soft-bcfw blocks."),
     "certify": ("bool", "End only when the gap that is asked for is proven (gdmm, soft-bcfw)."),
     "epsilon": ("float", "Stop when the duality gap is at most this per example, times C. Default: 0.01 times the largest loss."),
     "relative_gap": ("float", "Stop when the gap is at most this share of the objective, instead."),

@@ -164,6 +164,8 @@ pub(crate) enum UpdateName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InnerName {
+    /// Variables turn together with their factors, which then agree; after that decoded outputs or blocks (gdmm)
+    Turns,
     /// Block by block, as far as each allows; of sets only blocks of labels that may come in
     Blocks,
     /// All blocks at once, by Frank-Wolfe with away steps: to compare with, and for small data
@@ -478,7 +480,7 @@ pub(crate) struct SolverOptions {
     /// soft-bcfw) [default: one for every 64 labels; of more than 128 tags all that have weights are searched]
     #[arg(long, value_name = "NU", value_parser = at_least_one)]
     pub(crate) fmo_parts: Option<usize>,
-    /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: blocks]
+    /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: turns; soft-bcfw: blocks]
     #[arg(long, value_name = "METHOD")]
     pub(crate) inner: Option<InnerName>,
     /// Ends only when the gap that is asked for is proven (gdmm, soft-bcfw)

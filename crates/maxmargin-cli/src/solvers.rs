@@ -122,7 +122,8 @@ fn build(name: SolverName, options: &SolverOptions, kernel: &KernelOptions) -> C
             let (rho, parts, certify) = (options.rho.unwrap_or(default.rho), options.fmo_parts, options.certify);
             let inner = match options.inner {
                 Some(InnerName::AwaySteps) => Inner::AwaySteps,
-                Some(InnerName::Blocks) | None => Inner::Blocks,
+                Some(InnerName::Blocks) => Inner::Blocks,
+                Some(InnerName::Turns) | None => Inner::Turns,
             };
             Chosen::Gdmm(Gdmm { rho, eta, parts, oracle, inner, certify })
         }

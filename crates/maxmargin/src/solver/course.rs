@@ -203,6 +203,11 @@ impl<'o> Course<'o> {
         (self.so_far.worth, self.so_far.dual) = (Worth::Estimate, value);
     }
 
+    /// Is the dual value a bound?
+    pub(super) fn has_bound(&self) -> bool {
+        matches!(self.so_far.worth, Worth::Bound)
+    }
+
     /// From now on the dual value is a bound; what is known of it so far is that it is not negative.
     pub(super) fn begin_bound(&mut self) {
         if self.so_far.worth == Worth::Estimate {

@@ -15,6 +15,9 @@
 //! or had, mass. A visit looks for the best label outside, the factorwise oracle, takes it in where it is better than all that
 //! are held, and solves the block over them by exact pair steps.
 //!
+//! **Turns.** A block alone can move only as far as disagreement may cost. So before any block is visited variables turn together with
+//! their factors ([`turn`]): all stay in agreement, and steps are as long as the dual itself allows. That is not in the paper.
+//!
 //! **Oracles.** A variable with many labels looks at those that have weights with its features, where these are kept in short
 //! rows ([`look`]), else at one part of them, in each pass at another, and at those that its messages favour. A factor that is
 //! a table over two large domains asks the orders of its scores ([`ordered`]): the best pair is one where both labels have
@@ -46,9 +49,11 @@ mod away;
 mod block;
 mod look;
 mod ordered;
+mod outputs;
 mod restore;
 mod sets;
 mod structure;
+mod turn;
 mod visit;
 
 use away::Corner;
@@ -68,9 +73,12 @@ pub enum Oracle {
 /// How the masses of the blocks are moved between two steps of the multipliers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inner {
+    /// Variables turn together with their factors ([`turn`]), which keeps all blocks in agreement. When that comes to an end,
+    /// outputs are decoded where that can be done ([`outputs`]); else, and of sets from the beginning, it goes on by blocks.
+    #[default]
+    Turns,
     /// Block by block, as far as each allows. Of sets only blocks of labels that may come in are visited: the greedy block
     /// coordinates of the paper's Algorithm 3.
-    #[default]
     Blocks,
     /// All blocks at once, by a step of Frank-Wolfe or away from a corner: its Algorithm 2.
     AwaySteps,
@@ -110,7 +118,7 @@ impl Gdmm {
     /// The block of w that is kept in short rows, if any: where variables have many labels and the task can have it so.
     pub fn short_rows<T: Task>(&self, task: &T) -> Option<Place> {
         let block = task.factored()?.short_rows()?;
-        (self.inner == Inner::Blocks && block.width as usize > SMALL).then_some(block)
+        (self.inner != Inner::AwaySteps && block.width as usize > SMALL).then_some(block)
     }
 
     /// Into how many parts so many labels are cut.
@@ -254,11 +262,28 @@ struct Position {
     disagreement: f64,
     /// Of examples, in all.
     visits: f64,
-    /// After so many passes it is looked whether the gap is proven.
+    /// After so many passes, of steps towards outputs after so many of these, it is looked whether the gap is proven.
     check: usize,
     /// The least gap that was proven, and how often in a row it has not become much less.
     least: f64,
     futile: u32,
+    phase: Phase,
+    /// The best bound of the minimum that has been proven, and the gap when P was last known.
+    bound: f64,
+    gap: f64,
+    /// How often steps were taken towards outputs.
+    steps: usize,
+}
+
+/// What a pass does. Up to the blocks all of them agree, and the value of the dual is a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// Variables take turns ([`turn`]).
+    Turns,
+    /// The same, and now and then a step towards outputs ([`outputs`]).
+    Outputs,
+    /// Blocks are visited, after turns where there are any, and multipliers follow.
+    Blocks,
 }
 
 /// So often in a row a proven gap that does not fall means that it will not.
@@ -269,8 +294,21 @@ const FIRST_CHECK: usize = 8;
 
 impl Default for Position {
     fn default() -> Self {
-        let least = f64::MAX;
-        Self { passes: 0, norm2: 0.0, cost: 0.0, disagreement: 0.0, visits: 0.0, check: 0, least, futile: 0 }
+        let (least, gap) = (f64::MAX, f64::MAX);
+        Self {
+            passes: 0,
+            norm2: 0.0,
+            cost: 0.0,
+            disagreement: 0.0,
+            visits: 0.0,
+            check: 0,
+            least,
+            futile: 0,
+            phase: Phase::Turns,
+            bound: 0.0,
+            gap,
+            steps: 0,
+        }
     }
 }
 
@@ -310,7 +348,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     ) -> Self {
         let duals = Vec::with_capacity(problem.len());
         let averages =
-            solver.inner == Inner::Blocks && factored.sets().is_none() && zero.as_slice().len() <= MOST_AVERAGED;
+            solver.inner != Inner::AwaySteps && factored.sets().is_none() && zero.as_slice().len() <= MOST_AVERAGED;
         let order = Permutation::new(problem, seed);
         let mut run = Self {
             solver,
@@ -356,7 +394,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 multipliers: vec![Few::default(); structure.count()],
                 ..duals
             });
-            if solver.oracle == Oracle::Sublinear && solver.inner == Inner::Blocks {
+            if solver.oracle == Oracle::Sublinear && solver.inner != Inner::AwaySteps {
                 run.orders.add(structure, &run.w);
             }
         }
@@ -364,7 +402,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             run.corners.push(run.first_corner());
             run.parts = 1;
         }
-        run.position.check = run.first_check();
+        run.position = run.start();
         run
     }
 
@@ -374,14 +412,25 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         if is_whole { 1 } else { self.solver.parts_of(labels) }
     }
 
-    /// After how many passes it is first looked whether the gap is proven.
-    fn first_check(&self) -> usize {
-        FIRST_CHECK.max(self.parts)
+    /// Where a run starts; the first look at whether the gap is proven comes after all labels have been looked at.
+    fn start(&self) -> Position {
+        let phase = if self.takes_turns() { Phase::Turns } else { Phase::Blocks };
+        Position { check: FIRST_CHECK.max(self.parts), phase, ..Position::default() }
+    }
+
+    /// `sum cost b - 1/2 |w|^2`: where blocks agree a bound, else an estimate.
+    fn dual_value(&self) -> f64 {
+        self.position.cost - 0.5 * self.position.norm2
+    }
+
+    /// Do variables turn? Labels of sets come in and go by themselves; and soft-bcfw has nothing but its blocks.
+    fn takes_turns(&self) -> bool {
+        self.solver.inner == Inner::Turns && self.solver.eta > 0.0 && self.sets().is_none()
     }
 
     /// Where outputs are sets of which only members are looked at.
     fn sets(&self) -> Option<&'p dyn Sets> {
-        self.factored.sets().filter(|_| self.solver.inner == Inner::Blocks)
+        self.factored.sets().filter(|_| self.solver.inner != Inner::AwaySteps)
     }
 
     fn rounds(&mut self, course: &mut Course<'_>, pool: &Pool) -> Result<Status> {
@@ -391,6 +440,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             if let ControlFlow::Break(status) = last {
                 return Ok(status);
             }
+            let before = self.dual_value();
             course.in_oracle(|| self.pass(&mut scratch));
             course.so_far.oracle_calls += self.order.len() as u64;
             let (mut held, mut support) = (0, 0);
@@ -399,10 +449,16 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 support += block.held.iter().skip(1).filter(|held| held.1 > 0.0).count();
             }
             (course.so_far.working_set, course.so_far.support) = (held, support);
-            let Position { passes, norm2, cost, check, .. } = self.position;
-            let exact = if passes >= check { self.check(course, pool)? } else { None };
-            if exact.is_none() && !self.solver.certify {
-                course.estimate(cost - 0.5 * norm2);
+            let exact = match self.position.phase {
+                Phase::Turns | Phase::Outputs => {
+                    let gain = self.dual_value() - before;
+                    self.after_turns(gain, course, pool, &mut scratch)?
+                }
+                Phase::Blocks if self.position.passes >= self.position.check => self.check(course, pool)?,
+                Phase::Blocks => None,
+            };
+            if !(self.solver.certify || course.has_bound()) {
+                course.estimate(self.dual_value());
             }
             last = course.end_round(exact, self);
         }
@@ -432,14 +488,19 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decodes = is_set || self.solver.certify || self.most_labels <= SMALL || self.pairs <= QUICK_PAIRS;
-        let decoded = if decodes { self.problem.objective_at_most(&self.w, pool)? } else { None };
+        let decoded = if self.decodes() { self.problem.objective_at_most(&self.w, pool)? } else { None };
         Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
+    }
+
+    /// Are examples decoded whole to know P? It takes as long as there are pairs of labels.
+    fn decodes(&self) -> bool {
+        let is_quick = self.most_labels <= SMALL || self.pairs <= QUICK_PAIRS;
+        self.sets().is_some() || self.solver.certify || is_quick
     }
 
     /// That, and what P is at least anywhere.
     fn certificate(&self, course: &mut Course<'_>, pool: &Pool) -> Result<(f64, f64)> {
-        course.in_oracle(|| Ok((self.upper_bound(pool)?, self.dual_bound(pool))))
+        course.in_oracle(|| Ok((self.upper_bound(pool)?, self.dual_bound(pool).max(self.position.bound))))
     }
 
     /// Another w for the same dual variables, which no longer follows from them: the run is over.

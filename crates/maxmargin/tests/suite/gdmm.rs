@@ -89,7 +89,9 @@ proptest! {
         let text = Text::random(&mut draw, 6, tags);
         let (task, inputs) = (tagging(tags), text.sentences());
         let problem = Problem::new(&task, &inputs, &text.tags, None, formulation(c, Rescaling::Margin, Penalty::Linear)).unwrap();
-        for solver in [Gdmm::default(), Gdmm { oracle: Oracle::Brute, ..Gdmm::default() }, Gdmm { parts: Some(2), ..Gdmm::default() }] {
+        let blocks = Gdmm { inner: Inner::Blocks, ..Gdmm::default() };
+        let brute = Gdmm { oracle: Oracle::Brute, ..Gdmm::default() };
+        for solver in [Gdmm::default(), Gdmm { oracle: Oracle::Brute, ..blocks }, Gdmm { parts: Some(2), ..Gdmm::default() }, brute, blocks] {
             let (best, exact, bound) = compare(&problem, &solver);
             prop_assert!(exact <= best * 1.01 + 1e-3, "{solver:?}: {exact} is far above {best}");
             prop_assert!(bound <= best * 1.02 + 1e-3, "{solver:?}: the bound {bound} is far above {best}");
@@ -120,8 +122,34 @@ fn sublinear_oracles_lead_to_the_same_optimum() {
         Problem::new(&task, &inputs, &text.tags, None, formulation(12.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     let (best, exact, bound) = compare(&problem, &Gdmm::default());
     assert!(exact <= best * 1.01 && bound <= best * 1.02, "{exact}, {bound}, {best}");
-    let (_, brute, _) = compare(&problem, &Gdmm { oracle: Oracle::Brute, ..Gdmm::default() });
-    assert!(brute <= best * 1.01, "{brute}, {best}");
+    for inner in [Inner::Blocks, Inner::Turns] {
+        let (_, brute, _) = compare(&problem, &Gdmm { oracle: Oracle::Brute, inner, ..Gdmm::default() });
+        assert!(brute <= best * 1.01, "{brute}, {best}");
+    }
+    let (_, exact, _) = compare(&problem, &Gdmm { inner: Inner::Blocks, ..Gdmm::default() });
+    assert!(exact <= best * 1.01, "{exact}, {best}");
+}
+
+/// As long as variables turn, and outputs are decoded, all blocks agree: the dual is a bound, and rises from pass to pass.
+#[test]
+fn turns_keep_blocks_in_agreement() {
+    for (seed, tags, sentences) in [(3, 4, 30), (4, 40, 20), (5, 150, 20)] {
+        let text = Text::random(&mut Draw(seed), sentences, tags);
+        let (task, inputs) = (tagging(tags), text.sentences());
+        let formulation = formulation(sentences as f64, Rescaling::Margin, Penalty::Linear);
+        let problem = Problem::new(&task, &inputs, &text.tags, None, formulation).unwrap();
+        let best = Bcfw::default().solve(&problem, &to_relative_gap(1e-6), &mut ()).unwrap().report.primal;
+        let mut values = Vec::new();
+        let mut watch = |progress: &Progress| {
+            values.extend(progress.dual);
+            ControlFlow::Continue(())
+        };
+        let solution = Gdmm::default().solve(&problem, &to_gap(1e-9, 60.0), &mut watch).unwrap();
+        assert_eq!(solution.report.disagreement, Some(0.0));
+        assert!(values.len() > 10 && values.is_sorted_by(|a, b| *a <= b + 1e-9 * best), "{values:?}");
+        let last = values[values.len() - 1];
+        assert!(last <= best * (1.0 + 1e-9) && last >= 0.9 * best, "{last}, {best}");
+    }
 }
 
 /// With many tags rows of w are short: what decoders make of them is what they make of all weights.
@@ -183,7 +211,8 @@ fn the_dual_converges_linearly() {
         values.extend(progress.dual);
         ControlFlow::Continue(())
     };
-    Gdmm::default().solve(&problem, &to_gap(1e-13, 3000.0), &mut watch).unwrap();
+    let solver = Gdmm { inner: Inner::Blocks, ..Gdmm::default() };
+    solver.solve(&problem, &to_gap(1e-13, 3000.0), &mut watch).unwrap();
     let last = *values.last().unwrap();
     let missing: Vec<f64> = values.iter().map(|value| (value - last).abs()).collect();
     let worst_after = |pass: usize| missing.iter().skip(pass).copied().fold(0.0, f64::max);

@@ -65,6 +65,27 @@ impl Block {
         }
     }
 
+    /// Moves mass from the label at a place to another one; what is left below `nothing` goes along. A label without mass is let go,
+    /// but for the truth, which is the first.
+    pub(super) fn shift(&mut self, place: usize, to: u32, step: f64, nothing: f64) {
+        let left = self.held[place].1 - step;
+        self.held[place].1 = if left <= nothing { 0.0 } else { left };
+        match self.place(to) {
+            Some(to) => self.held[to].1 += step,
+            None => self.held.push((to, step)),
+        }
+        if place > 0 && self.held[place].1 == 0.0 {
+            self.held.remove(place);
+        }
+    }
+
+    /// How masses change where all of it goes to one label.
+    pub(super) fn changes_towards(&self, to: u32, cap: f64) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let own = self.place(to).map_or(0.0, |place| self.held[place].1);
+        let others = self.held.iter().filter(move |held| held.0 != to && held.1 > 0.0);
+        others.map(|held| (held.0, -held.1)).chain(std::iter::once((to, cap - own)))
+    }
+
     /// Moves this share of the mass to a label, from all in proportion; a negative share away from it.
     pub(super) fn move_towards(&mut self, label: u32, share: f64, cap: f64) {
         self.held.iter_mut().for_each(|held| held.1 *= 1.0 - share);

@@ -59,9 +59,19 @@ impl Look {
     /// Looks at a range of a variable's labels.
     pub(super) fn at_range(&mut self, w: &Weights, parts: &[Part<'_>], labels: u32, (start, len): (usize, usize)) {
         (self.kind, self.start) = (Kind::Range, start);
-        self.scores.clear();
         self.scores.resize(len, 0.0);
-        for part in parts {
+        let is_whole = |part: &Part<'_>| part.slots == Slots::Each && part.block.width as usize == len;
+        let rest = match parts.split_first() {
+            Some((first, rest)) if is_whole(first) => {
+                w.scores(first.block, first.phi, &mut self.scores);
+                rest
+            }
+            _ => {
+                self.scores.fill(0.0);
+                parts
+            }
+        };
+        for part in rest {
             add_range(w, part, labels, start, &mut self.scores);
         }
     }
@@ -118,6 +128,24 @@ impl Look {
             Kind::Seen if self.stamps[label as usize] == self.now => Some(self.scores[label as usize]),
             Kind::Seen => Some(0.0),
         }
+    }
+
+    /// Visits the labels whose scores are known.
+    pub(super) fn each_known(&self, mut visit: impl FnMut(u32, f64)) {
+        match self.kind {
+            Kind::Range => (self.start as u32..).zip(&self.scores).for_each(|(label, &score)| visit(label, score)),
+            Kind::Seen => self.seen.iter().for_each(|&label| visit(label, self.scores[label as usize])),
+        }
+    }
+
+    /// Is the score of a label other than that of all labels that no row has?
+    pub(super) fn is_seen(&self, label: u32) -> bool {
+        self.kind == Kind::Range || self.stamps[label as usize] == self.now
+    }
+
+    /// Are there labels that no row has, which score nothing?
+    pub(super) fn has_unseen(&self) -> bool {
+        self.kind == Kind::Seen
     }
 
     /// The label with the highest score, but for some. Ties go to the first label from `from` on, and after the last comes

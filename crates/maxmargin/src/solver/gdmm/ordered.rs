@@ -4,6 +4,8 @@
 //! played again on the way up. The best pair outside of a few rows and columns is found by walking down only where a winner
 //! is one of those.
 
+use crate::random::Random;
+
 /// A table of scores with its orders. Ties go to the earlier label.
 #[derive(Debug)]
 pub(super) struct Ordered {
@@ -83,7 +85,112 @@ fn best_outside(
     }
 }
 
+/// One row or one column of a table, in order.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Side<'a> {
+    tree: &'a [u32],
+    players: usize,
+    table: &'a [f64],
+    first: usize,
+    stride: usize,
+    most: f64,
+}
+
+impl Side<'_> {
+    pub(super) fn score(&self, player: u32) -> f64 {
+        self.table[self.first + self.stride * player as usize]
+    }
+
+    /// The highest score below a node of the tournament.
+    fn most_below(&self, node: usize) -> f64 {
+        let player = winner(self.tree, self.players, node);
+        if player == NOBODY { f64::NEG_INFINITY } else { self.score(player) }
+    }
+
+    /// The highest score.
+    pub(super) fn most(&self) -> f64 {
+        self.most
+    }
+
+    /// Who has it.
+    pub(super) fn top(&self) -> u32 {
+        winner(self.tree, self.players, 1)
+    }
+
+    fn with_most(self) -> Self {
+        Self { most: self.most_below(1), ..self }
+    }
+}
+
+/// Nodes that a search for a sum looks at, at most.
+const LOOKS: usize = 128;
+
+/// The player with the highest sum of scores on several sides, if it is above `least`, outside of some. Of equal ones any: which, is
+/// left to chance. Sides have the same players, so a node of one stands for the same players as that of another, and what each
+/// side has there at most bounds the sum. After some looks the search ends with what it has.
+pub(super) fn best_sum(
+    sides: &[Side<'_>],
+    least: f64,
+    is_excluded: impl Fn(u32) -> bool,
+    seed: u64,
+) -> Option<(u32, f64)> {
+    struct Search<'s, F> {
+        sides: &'s [Side<'s>],
+        is_excluded: F,
+        most: f64,
+        best: Option<u32>,
+        looks: usize,
+        coins: u64,
+    }
+    impl<F: Fn(u32) -> bool> Search<'_, F> {
+        fn below(&self, node: usize) -> f64 {
+            self.sides.iter().map(|side| side.most_below(node)).sum()
+        }
+
+        /// Down from a node with this bound.
+        fn descend(&mut self, node: usize, leaves: usize, bound: f64) {
+            if bound <= self.most || self.looks == 0 {
+                return;
+            }
+            self.looks -= 1;
+            if node >= leaves {
+                let player = (node - leaves) as u32;
+                if !(self.is_excluded)(player) {
+                    (self.most, self.best) = (bound, Some(player));
+                }
+                return;
+            }
+            let (left, right) = (2 * node, 2 * node + 1);
+            let (a, b) = (self.below(left), self.below(right));
+            self.coins = self.coins.rotate_right(1);
+            let is_left = a > b || a == b && self.coins & 1 == 1;
+            let [(one, first), (other, second)] =
+                if is_left { [(left, a), (right, b)] } else { [(right, b), (left, a)] };
+            self.descend(one, leaves, first);
+            self.descend(other, leaves, second);
+        }
+    }
+    let leaves = sides.first()?.tree.len();
+    debug_assert!(sides.iter().all(|side| side.tree.len() == leaves));
+    let coins = Random::new(seed).below(usize::MAX) as u64;
+    let mut search = Search { sides, is_excluded, most: least, best: None, looks: LOOKS, coins };
+    search.descend(1, leaves, search.below(1));
+    search.best.map(|player| (player, search.most))
+}
+
 impl Ordered {
+    /// A row of the table.
+    pub(super) fn row_side<'a>(&'a self, row: usize, table: &'a [f64]) -> Side<'a> {
+        let first = row * self.columns;
+        Side { tree: self.row(row), players: self.columns, table, first, stride: 1, most: 0.0 }.with_most()
+    }
+
+    /// A column of the table.
+    pub(super) fn column_side<'a>(&'a self, column: usize, table: &'a [f64]) -> Side<'a> {
+        let tree = &self.by_column[column * self.row_leaves..][..self.row_leaves];
+        Side { tree, players: self.rows, table, first: column, stride: self.columns, most: 0.0 }.with_most()
+    }
+
     /// The orders of a table with all scores `table[row * columns + column]`.
     pub(super) fn new(rows: usize, columns: usize, table: &[f64]) -> Self {
         let (row_leaves, column_leaves) = (rows.next_power_of_two(), columns.next_power_of_two());
@@ -206,7 +313,28 @@ impl Ordered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+
+    /// Few enough players that the search always ends by itself.
+    #[test]
+    fn the_best_sum_is_that_of_a_search() {
+        let mut random = Random::new(5);
+        for players in [1, 2, 3, 9, 16, 31] {
+            let table: Vec<f64> = (0..players * players).map(|_| random.below(7) as f64 - 3.0).collect();
+            let ordered = Ordered::new(players, players, &table);
+            for seed in 0..100 {
+                let (row, column) = (random.below(players), random.below(players));
+                let excluded: Vec<bool> = (0..players).map(|_| random.below(3) == 0).collect();
+                let sides = [ordered.row_side(row, &table), ordered.column_side(column, &table)];
+                let sum = |k: usize| table[row * players + k] + table[k * players + column];
+                assert!((0..players).all(|k| sides.iter().map(|side| side.score(k as u32)).sum::<f64>() == sum(k)));
+                let least = random.below(5) as f64 - 2.5;
+                let found = best_sum(&sides, least, |k| excluded[k as usize], seed);
+                let most = (0..players).filter(|&k| !excluded[k]).map(sum).filter(|&sum| sum > least);
+                assert_eq!(found.map(|found| found.1), most.max_by(f64::total_cmp));
+                assert!(found.is_none_or(|(k, score)| sum(k as usize) == score && !excluded[k as usize]));
+            }
+        }
+    }
 
     #[test]
     fn the_best_outside_is_that_of_a_search() {

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::visit::Scratch;
-use super::{Corner, Duals, Inner, Position, Run};
+use super::{Corner, Duals, Inner, Phase, Position, Run};
 use crate::error::Result;
 use crate::solver::course::Saved;
 use crate::solver::state::{check, check_form, is_sound};
@@ -61,7 +61,7 @@ impl<T: Task> Run<'_, '_, T> {
         self.average = reader.take()?;
         check(self.average.as_ref().is_none_or(|average| average.is_like(&self.w)), "the mean")?;
         self.corners = reader.take()?;
-        check(self.corners.is_empty() == (self.solver.inner == Inner::Blocks), "corners")?;
+        check(self.corners.is_empty() == (self.solver.inner != Inner::AwaySteps), "corners")?;
         let is_fine = |corner: &Corner| {
             let mut labels = corner.labels.iter().zip(&domains);
             (0.0..=1.1).contains(&corner.weight)
@@ -70,18 +70,17 @@ impl<T: Task> Run<'_, '_, T> {
         };
         check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, disagreement, visits, least, .. } = self.position;
-        check(least >= 0.0, "the gap")?;
-        check([norm2, cost, disagreement, visits].into_iter().all(is_sound), "the sums")?;
+        let Position { norm2, cost, disagreement, visits, least, phase, bound, gap, .. } = self.position;
+        check(least >= 0.0 && gap >= 0.0, "the gap")?;
+        check([norm2, cost, disagreement, visits, bound].into_iter().all(is_sound), "the sums")?;
+        check(self.takes_turns() || phase == Phase::Blocks, "the phase")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             // Passes and looks are counted anew: the course is a new one.
-            self.position = Position {
-                norm2: growth * growth * norm2,
-                cost: growth * cost,
-                check: self.first_check(),
-                ..Position::default()
-            };
+            let start = self.start();
+            // Blocks that have been visited do not agree.
+            let phase = if phase == Phase::Blocks { phase } else { start.phase };
+            self.position = Position { norm2: growth * growth * norm2, cost: growth * cost, phase, ..start };
             for duals in &mut self.duals {
                 let masses = duals.variables.iter_mut().chain(&mut duals.factors).flat_map(|block| &mut block.held);
                 masses

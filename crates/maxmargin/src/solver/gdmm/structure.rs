@@ -141,9 +141,22 @@ impl<'a> Structure<'a> {
         true
     }
 
+    /// Is factor f one of variables f and f + 1, and are there no others?
+    pub(super) fn is_chain(&self) -> bool {
+        let links = |(f, factor): (usize, &Factor<'_>)| {
+            self.scopes[factor.start as usize..][..factor.arity as usize] == [f as u32, f as u32 + 1]
+        };
+        self.factors.len() + 1 == self.domains.len() && self.factors.iter().enumerate().all(links)
+    }
+
     /// The factors that variable v is in.
     pub(super) fn joints(&self, v: usize) -> &[Joint] {
         &self.joints[self.starts[v] as usize..self.starts[v + 1] as usize]
+    }
+
+    /// Is the variable of a joint the second of the factor's?
+    pub(super) fn is_second(&self, joint: &Joint) -> bool {
+        joint.number == self.factors[joint.factor as usize].start + 1
     }
 
     /// Number of joints.
@@ -160,6 +173,11 @@ impl<'a> Structure<'a> {
     /// What one step of the label of a factor's variable means in the factor's label.
     pub(super) fn stride(&self, f: usize, position: usize) -> u32 {
         self.strides[self.factors[f].start as usize + position]
+    }
+
+    /// The same by the number of the joint.
+    pub(super) fn stride_at(&self, joint: usize) -> u32 {
+        self.strides[joint]
     }
 
     /// What label of the variable at a joint is part of the factor's label.

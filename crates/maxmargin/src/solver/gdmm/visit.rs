@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::look::{Look, add_range};
 use super::ordered::Ordered;
+use super::outputs::Way;
 use super::structure::{Factor, Structure, is_constant};
-use super::{Duals, Oracle, Run, cap};
+use super::turn::Turn;
+use super::{Duals, Oracle, Phase, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
 use crate::random::Random;
@@ -46,7 +48,7 @@ impl Orders {
         }
     }
 
-    fn of(&self, block: Place) -> Option<&Ordered> {
+    pub(super) fn of(&self, block: Place) -> Option<&Ordered> {
         self.tables.iter().find(|(own, _)| *own == block).map(|(_, ordered)| ordered)
     }
 
@@ -94,11 +96,15 @@ pub(super) struct Scratch<'a> {
     pub(super) message: Few,
     /// Messages to each variable of a factor.
     messages: Vec<Few>,
-    look: Look,
+    pub(super) look: Look,
+    pub(super) turn: Turn,
     /// Scores of all labels.
     pub(super) range: Vec<f64>,
     scores: Vec<f64>,
     before: Vec<(u32, f64)>,
+    /// Of weights, by where they stand.
+    pub(super) changes: Vec<(usize, f64)>,
+    pub(super) way: Way,
 }
 
 /// `<w, phi in the slot of a label>`
@@ -190,12 +196,19 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             scratch.parts.clear();
             let (parts, variable) = (&mut scratch.parts, duals.members.get(v).map_or(v, |&member| member as usize));
             self.factored.unary(x, variable, &mut |part| parts.push(part));
-            self.visit_variable(v, start + v, cap, &mut duals, scratch);
+            if self.takes_turns() {
+                self.turn(v, start + v, cap, &mut duals, scratch);
+            }
+            if self.position.phase == Phase::Blocks {
+                self.visit_variable(v, start + v, cap, &mut duals, scratch);
+            }
         }
-        for f in 0..scratch.structure.factors.len() {
-            self.visit_factor(f, cap, &mut duals, scratch);
+        if self.position.phase == Phase::Blocks {
+            for f in 0..scratch.structure.factors.len() {
+                self.visit_factor(f, cap, &mut duals, scratch);
+            }
+            self.update_multipliers(cap, &mut duals, scratch);
         }
-        self.update_multipliers(cap, &mut duals, scratch);
         self.duals[i] = duals;
         self.position.visits += 1.0;
         if let Some(average) = &mut self.average {
@@ -206,17 +219,13 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// `anywhere`: a number that tells at which part of the labels the variable begins.
     fn visit_variable(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+        let labels = scratch.structure.domains[v];
+        let (start, len) = self.look_at(labels, anywhere, scratch);
         let Scratch { structure, parts, truth, message, look, scores, before, .. } = scratch;
         to_variable(duals, structure, v, message);
-        let (rho, labels) = (self.rho, structure.domains[v]);
+        let rho = self.rho;
         let cost = self.cost(truth[v]);
         let block = &mut duals.variables[v];
-        let (start, len) = self.part(labels as usize, anywhere);
-        match self.w.short_rows() {
-            Some(rows) if self.solver.oracle == Oracle::Sublinear => look.at_rows(&self.w, rows, parts, labels),
-            Some(_) => look.at_range(&self.w, parts, labels, (0, labels as usize)),
-            None => look.at_range(&self.w, parts, labels, (start, len)),
-        }
         // Of a label that may be outside of the look.
         let at = |w: &Weights, label: u32| {
             let own = look.score(label);
@@ -254,14 +263,21 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         before.clone_from(&block.held);
         block.solve(scores, cap, curvature);
         for (&(label, old), &(_, new)) in before.iter().zip(&block.held).filter(|(old, new)| old.1 != new.1) {
-            for part in &*parts {
-                if let Some(slot) = part.slots.of(label as usize, labels as usize) {
-                    self.subtract(part.block, slot, part.phi, new - old);
-                }
-            }
-            self.position.cost += if label == truth[v] { 0.0 } else { cost * (new - old) };
+            self.step_variable(parts, (label, labels), truth[v], new - old);
         }
         block.forget(scores);
+    }
+
+    /// Looks at the labels of a variable whose parts are filled in; returns which part of them that is, unless rows are short.
+    pub(super) fn look_at(&self, labels: u32, anywhere: usize, scratch: &mut Scratch<'a>) -> (usize, usize) {
+        let Scratch { parts, look, .. } = scratch;
+        let near = self.part(labels as usize, anywhere);
+        match self.w.short_rows() {
+            Some(rows) if self.solver.oracle == Oracle::Sublinear => look.at_rows(&self.w, rows, parts, labels),
+            Some(_) => look.at_range(&self.w, parts, labels, (0, labels as usize)),
+            None => look.at_range(&self.w, parts, labels, near),
+        }
+        near
     }
 
     /// The labels that a variable looks at in this pass: where they start, and how many. In as many passes as there are parts
@@ -328,6 +344,16 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         block.forget(scores);
     }
 
+    /// More mass on a label of a variable.
+    pub(super) fn step_variable(&mut self, parts: &[Part<'_>], (label, labels): (u32, u32), truth: u32, change: f64) {
+        self.position.cost += change * self.loss(truth, label);
+        for part in parts {
+            if let Some(slot) = part.slots.of(label as usize, labels as usize) {
+                self.subtract(part.block, slot, part.phi, change);
+            }
+        }
+    }
+
     /// More mass on a label of a factor.
     pub(super) fn step_factor(&mut self, factor: &Factor<'_>, label: u32, change: f64) {
         let Part { block, slots, phi } = factor.part;
@@ -342,6 +368,11 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     /// What a wrong label costs where the truth is this one.
     pub(super) fn cost(&self, truth: u32) -> f64 {
         self.factored.cost(truth) * self.problem.formulation().loss_scale
+    }
+
+    /// What a label costs where the truth is this one.
+    pub(super) fn loss(&self, truth: u32, label: u32) -> f64 {
+        if label == truth { 0.0 } else { self.cost(truth) }
     }
 
     pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
@@ -419,7 +450,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 }
 
 /// Is a score higher than that of the best label so far? Ties go to the earlier one.
-fn is_better(best: Option<(u32, f64)>, score: f64) -> bool {
+pub(super) fn is_better(best: Option<(u32, f64)>, score: f64) -> bool {
     best.is_none_or(|(_, most)| score > most)
 }
 
