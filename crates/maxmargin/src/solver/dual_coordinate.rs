@@ -501,17 +501,17 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         }
         let mut goes_on = steps < MOST_STEPS;
         if goes_on && Newton::<B>::is_near(&point, course.target()) {
-            course.in_oracle(|| newton.recenter(&mut now.a, &now.w, self.pool));
+            course.in_oracle(|| newton.recenter(&mut now.a, self.pool));
         } else if goes_on {
             goes_on = course.in_oracle(|| newton.step(&now.a, &mut now.w, self.pool));
-            course.so_far.oracle_calls += self.blocks.len() as u64;
+            course.so_far.oracle_calls += newton.looks();
         }
         if goes_on {
             self.place.phase = Phase::Newton { strength: newton.strength, steps: steps + 1 };
         } else {
             // Coordinate steps go on from the variables at w, or from the last proximal point where these are worse.
             if point.dual >= course.so_far.dual {
-                newton.take_variables(&mut now.a, &now.w, self.pool);
+                newton.take_variables(&mut now.a, self.pool);
             }
             self.newton = None;
             self.place.without_newton = true;
