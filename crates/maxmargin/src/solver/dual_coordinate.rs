@@ -70,7 +70,7 @@ const MAX_NEWTON: usize = 1024;
 /// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
 /// Measured on a9a, w8a, covertype and letter.
 const NEWTON_STEPS: f64 = 20.0;
-const NEWTON_LOOKS: [f64; 2] = [1.2, 3.0];
+const NEWTON_LOOKS: [f64; 2] = [0.65, 3.0];
 const LOOK: f64 = 80.0;
 
 /// Newton steps begin from the solution on a sample, one example in `SAMPLE_STEP`, where that has `SAMPLE_SIZE` of them.

@@ -405,7 +405,17 @@ fn stays(a: &[f64], v: &[f64], s: f64, change: f64, limits: Limits) -> bool {
 
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
 /// `s (I - p 11')`.
+#[inline]
 fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    let ([a], [v]) = (&mut *a, v) else { return proximal_of_many(a, v, s, limits) };
+    let (u, rigid) = (*a + s * v, s * limits.ridge);
+    let is_full = rigid == 0.0 && u > limits.cap;
+    *a = if is_full { limits.cap } else { u.max(0.0) / (1.0 + rigid) };
+    if is_full { 1.0 } else { rigid / (1.0 + rigid) }
+}
+
+/// The same for more outputs than one.
+fn proximal_of_many(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
     let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
     for (a, v) in a.iter_mut().zip(v) {
         *a += s * v;
@@ -460,6 +470,35 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A block that is said to stay in its corner does, wherever its violations go within what they may change by.
+        #[test]
+        fn who_stays(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0, -1.0_f64..1.0), 1..6),
+            strength in (0.0_f64..10.0).prop_map(f64::exp2),
+            share in 1e-2_f64..10.0,
+            change in 0.0_f64..0.5,
+            (quadratic, t) in (any::<bool>(), 0.0_f64..=1.0),
+        ) {
+            let limits = Limits::new(if quadratic { Penalty::Quadratic } else { Penalty::Linear }, share);
+            let (s, n) = (strength * share, outputs.len() as f64);
+            let a: Vec<f64> = outputs.iter().map(|o| o.1 * share / n).collect();
+            let at = |t: f64| {
+                let v: Vec<f64> = outputs.iter().map(|o| o.0 + t * change * o.2).collect();
+                let mut next = a.clone();
+                proximal(&mut next, &v, s, limits);
+                next
+            };
+            let v: Vec<f64> = outputs.iter().map(|o| o.0).collect();
+            if stays(&a, &v, s, change, limits) {
+                let here = at(0.0);
+                let is_corner = here.iter().all(|a| *a == 0.0 || *a == limits.cap);
+                prop_assert!(is_corner && here == at(t) && here == at(REACH), "{:?} {:?} {:?}", here, at(t), at(REACH));
+            }
+            // Deep enough in a corner, and no change: they are seen.
+            let deep: Vec<f64> = v.iter().map(|v| v - 10.0 * (1.0 + share)).collect();
+            prop_assert!(stays(&a, &deep, s, 0.0, limits));
+        }
 
         /// The conditions of the maximum, and the derivative by differences where no output enters or leaves.
         #[test]
