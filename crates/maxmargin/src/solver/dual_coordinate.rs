@@ -70,7 +70,7 @@ const MAX_NEWTON: usize = 1024;
 /// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
 /// Measured on a9a, w8a, covertype and letter.
 const NEWTON_STEPS: f64 = 20.0;
-const NEWTON_LOOKS: [f64; 2] = [1.2, 3.0];
+const NEWTON_LOOKS: [f64; 2] = [0.65, 3.0];
 const LOOK: f64 = 80.0;
 
 /// Newton steps begin from the solution on a sample, one example in `SAMPLE_STEP`, where that has `SAMPLE_SIZE` of them.
@@ -501,17 +501,17 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         }
         let mut goes_on = steps < MOST_STEPS;
         if goes_on && Newton::<B>::is_near(&point, course.target()) {
-            course.in_oracle(|| newton.recenter(&mut now.a, &now.w, self.pool));
+            course.in_oracle(|| newton.recenter(&mut now.a, self.pool));
         } else if goes_on {
             goes_on = course.in_oracle(|| newton.step(&now.a, &mut now.w, self.pool));
-            course.so_far.oracle_calls += self.blocks.len() as u64;
+            course.so_far.oracle_calls += newton.looks();
         }
         if goes_on {
             self.place.phase = Phase::Newton { strength: newton.strength, steps: steps + 1 };
         } else {
             // Coordinate steps go on from the variables at w, or from the last proximal point where these are worse.
             if point.dual >= course.so_far.dual {
-                newton.take_variables(&mut now.a, &now.w, self.pool);
+                newton.take_variables(&mut now.a, self.pool);
             }
             self.newton = None;
             self.place.without_newton = true;

@@ -44,6 +44,8 @@ pub(super) struct Newton<'b, B> {
     penalty: Penalty,
     /// s over the share of an example.
     pub(super) strength: f64,
+    /// The violations at w.
+    v: Vec<f64>,
     /// The parts of the examples along the direction.
     lines: Vec<Line>,
     /// `sum a+ lhs`
@@ -56,8 +58,10 @@ pub(super) struct Newton<'b, B> {
 /// A part of the examples along a direction. Most stay in their corner as far as the line search may go.
 #[derive(Default)]
 struct Line {
-    /// The slope of those that stay.
+    /// The slope of those that stay; in the first part with that of all examples that were not looked at.
     slope: f64,
+    /// Examples looked at.
+    looks: u64,
     /// Those that may not, with how many of their outputs can have weight.
     free: Vec<(u32, u32)>,
     /// These outputs, one example's after the other's.
@@ -99,6 +103,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             blocks,
             penalty,
             strength,
+            v: vec![0.0; blocks.len() * blocks.width()],
             lines: ranges(blocks.len(), PARTS).iter().map(|_| Line::default()).collect(),
             sum: vec![0.0; d],
             direction: vec![0.0; d],
@@ -117,23 +122,23 @@ impl<'b, B: Blocks> Newton<'b, B> {
         let (blocks, width, d) = (self.blocks, self.blocks.width(), w.len());
         let (strength, penalty) = (self.strength, self.penalty);
         let all: Vec<u32> = (0..width as u32).collect();
-        let sum_up = |range: Range<usize>| {
+        let sum_up = |(range, v): (Range<usize>, &mut [f64])| {
             let a = &a[range.start * width..range.end * width];
             let mut part =
                 Part { slack: 0.0, dual: 0.0, moved: 0.0, support: 0, sum: vec![0.0; d], matrix: vec![0.0; d * d] };
             let mut room = B::Room::default();
-            let (mut next, mut at_w, mut support) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
-            for (i, a) in range.zip(a.chunks_exact(width)) {
+            let (mut next, mut support) = (vec![0.0; width], Vec::with_capacity(width));
+            for ((i, a), at_w) in range.zip(a.chunks_exact(width)).zip(v.chunks_exact_mut(width)) {
                 let example = blocks.example(i);
                 let share = example.share;
                 if share == 0.0 {
                     continue;
                 }
-                blocks.violations(&example, w, &mut room, &mut at_w);
+                blocks.violations(&example, w, &mut room, at_w);
                 let h = at_w.iter().fold(0.0, |h, &v| if v > h { v } else { h });
                 let (limits, s) = (example.limits(penalty, 1.0), strength * share);
                 next.copy_from_slice(a);
-                let pull = proximal(&mut next, &at_w, s, limits);
+                let pull = proximal(&mut next, at_w, s, limits);
                 part.slack += share * if limits.ridge > 0.0 { 0.5 * h * h } else { h };
                 support.clear();
                 let mut total = 0.0;
@@ -167,8 +172,10 @@ impl<'b, B: Blocks> Newton<'b, B> {
         self.sum.fill(0.0);
         self.matrix.fill(0.0);
         // As many at a time as there are threads: each has a matrix of its own.
-        for parts in ranges(blocks.len(), PARTS).chunks(pool.threads()) {
-            for part in pool.map(parts.to_vec(), sum_up) {
+        let mut items = in_parts(&mut self.v, width);
+        while !items.is_empty() {
+            let later = items.split_off(items.len().min(pool.threads()));
+            for part in pool.map(items, sum_up) {
                 point.primal += part.slack;
                 point.dual += part.dual;
                 point.moved += part.moved;
@@ -176,6 +183,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 axpy(1.0, &part.sum, &mut self.sum);
                 axpy(1.0, &part.matrix, &mut self.matrix);
             }
+            items = later;
         }
         point.dual -= 0.5 * dot(&self.sum, &self.sum);
         for ((d, sum), w) in self.direction.iter_mut().zip(&self.sum).zip(w.as_slice()) {
@@ -196,30 +204,21 @@ impl<'b, B: Blocks> Newton<'b, B> {
         point.residual <= RESIDUAL * point.moved.max(0.1 * target)
     }
 
-    /// Takes the variables at w for the next centre.
-    pub(super) fn recenter(&mut self, a: &mut [f64], w: &Weights, pool: &Pool) {
-        self.take_variables(a, w, pool);
+    /// Takes the variables at w, where [`look`](Self::look) has been, for the next centre.
+    pub(super) fn recenter(&mut self, a: &mut [f64], pool: &Pool) {
+        self.take_variables(a, pool);
         self.strength *= GROWTH;
     }
 
-    /// The variables at w.
-    pub(super) fn take_variables(&self, a: &mut [f64], w: &Weights, pool: &Pool) {
-        let (blocks, width) = (self.blocks, self.blocks.width());
-        let mut items = Vec::new();
-        let mut a = a;
-        for range in ranges(blocks.len(), PARTS) {
-            let (own, rest) = a.split_at_mut(range.len() * width);
-            a = rest;
-            items.push((range, own));
-        }
-        let (strength, penalty) = (self.strength, self.penalty);
-        pool.map(items, |(range, a)| {
-            let (mut v, mut room) = (vec![0.0; width], B::Room::default());
-            for (i, a) in range.zip(a.chunks_exact_mut(width)) {
-                let example = blocks.example(i);
-                if example.share > 0.0 {
-                    blocks.violations(&example, w, &mut room, &mut v);
-                    proximal(a, &v, strength * example.share, example.limits(penalty, 1.0));
+    /// The variables at w, where [`look`](Self::look) has been.
+    pub(super) fn take_variables(&self, a: &mut [f64], pool: &Pool) {
+        let (blocks, width, strength, penalty) = (self.blocks, self.blocks.width(), self.strength, self.penalty);
+        pool.map(in_parts(a, width), |(range, a)| {
+            let v = &self.v[range.start * width..];
+            for ((i, a), v) in range.zip(a.chunks_exact_mut(width)).zip(v.chunks_exact(width)) {
+                let share = blocks.share(i);
+                if share > 0.0 {
+                    proximal(a, v, strength * share, Limits::new(penalty, share));
                 }
             }
         });
@@ -236,7 +235,7 @@ impl<'b, B: Blocks> Newton<'b, B> {
             self.factor.append(row[..j].iter().copied(), row[j], f64::MIN_POSITIVE);
         }
         self.factor.solve(&mut self.direction);
-        self.follow(a, w, pool);
+        self.follow(a, pool);
         let step = self.search(a, w, pool);
         if step <= 0.0 {
             return false;
@@ -245,14 +244,18 @@ impl<'b, B: Blocks> Newton<'b, B> {
         true
     }
 
-    /// Looks along the direction: which examples stay in their corner?
-    fn follow(&mut self, a: &[f64], w: &Weights, pool: &Pool) {
+    /// Looks along the direction: which examples stay in their corner? Most are so deep in it that the length of the direction
+    /// says so; their slope is what `sum` has beside the others.
+    fn follow(&mut self, a: &[f64], pool: &Pool) {
         let (blocks, width, penalty, strength) = (self.blocks, self.blocks.width(), self.penalty, self.strength);
+        let length = dot(&self.direction, &self.direction).sqrt();
+        let of_all = -dot(&self.sum, &self.direction);
         let direction = Weights::from(std::mem::take(&mut self.direction));
         let items = ranges(blocks.len(), PARTS).into_iter().zip(&mut self.lines).collect();
         pool.map(items, |(range, line): (_, &mut Line)| {
-            let (mut v, mut dv, mut room) = (vec![0.0; width], vec![0.0; width], B::Room::default());
+            let (mut next, mut dv, mut room) = (vec![0.0; width], vec![0.0; width], B::Room::default());
             line.slope = 0.0;
+            line.looks = 0;
             line.free.clear();
             line.outputs.clear();
             for i in range {
@@ -260,13 +263,26 @@ impl<'b, B: Blocks> Newton<'b, B> {
                 if example.share == 0.0 {
                     continue;
                 }
-                blocks.violations(&example, w, &mut room, &mut v);
+                let (a, v) = (&a[i * width..][..width], &self.v[i * width..][..width]);
+                let (limits, s) = (example.limits(penalty, 1.0), strength * example.share);
+                if stays(a, v, s, blocks.most_change(&example, length), limits) {
+                    continue;
+                }
+                line.looks += 1;
                 blocks.slopes(&example, &direction, &mut room, &mut dv);
-                let (a, s) = (&a[i * width..][..width], strength * example.share);
-                line.append(i as u32, a, &v, &dv, s, example.limits(penalty, 1.0));
+                next.copy_from_slice(a);
+                proximal(&mut next, v, s, limits);
+                line.slope -= dot(&next, &dv);
+                line.append(i as u32, a, v, &dv, s, limits);
             }
         });
+        self.lines[0].slope += of_all;
         self.direction = direction.into();
+    }
+
+    /// Looks at examples that the last step has taken.
+    pub(super) fn looks(&self) -> u64 {
+        self.lines.iter().map(|line| line.looks).sum()
     }
 
     /// The step along the direction that minimises phi, nearly.
@@ -364,9 +380,42 @@ impl Line {
     }
 }
 
+/// Variables or violations in the parts over which sums are taken.
+fn in_parts(mut all: &mut [f64], width: usize) -> Vec<(Range<usize>, &mut [f64])> {
+    let mut parts = Vec::new();
+    for range in ranges(all.len() / width, PARTS) {
+        let (own, rest) = all.split_at_mut(range.len() * width);
+        all = rest;
+        parts.push((range, own));
+    }
+    parts
+}
+
+/// Does a block stay in its corner as far as the line search may go, where no violation changes by more than `change`?
+fn stays(a: &[f64], v: &[f64], s: f64, change: f64, limits: Limits) -> bool {
+    let (mut most, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for (a, v) in a.iter().zip(v) {
+        let u = a + s * v;
+        (most, second) = if u > most { (u, most) } else { (most, second.max(u)) };
+    }
+    let change = REACH * s * change;
+    // Nothing has weight; or one output has all.
+    most + change <= 0.0 || (most - change >= limits.cap && second + change <= most - change - limits.cap)
+}
+
 /// `a = argmax_b <b, v> - |b - a|^2 / 2s` within the limits. Returns p: on the support of b, its derivative by v is
 /// `s (I - p 11')`.
+#[inline]
 fn proximal(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
+    let ([a], [v]) = (&mut *a, v) else { return proximal_of_many(a, v, s, limits) };
+    let (u, rigid) = (*a + s * v, s * limits.ridge);
+    let is_full = rigid == 0.0 && u > limits.cap;
+    *a = if is_full { limits.cap } else { u.max(0.0) / (1.0 + rigid) };
+    if is_full { 1.0 } else { rigid / (1.0 + rigid) }
+}
+
+/// The same for more outputs than one.
+fn proximal_of_many(a: &mut [f64], v: &[f64], s: f64, limits: Limits) -> f64 {
     let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
     for (a, v) in a.iter_mut().zip(v) {
         *a += s * v;
@@ -421,6 +470,35 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A block that is said to stay in its corner does, wherever its violations go within what they may change by.
+        #[test]
+        fn who_stays(
+            outputs in vec((-1.0_f64..1.0, 0.0_f64..1.0, -1.0_f64..1.0), 1..6),
+            strength in (0.0_f64..10.0).prop_map(f64::exp2),
+            share in 1e-2_f64..10.0,
+            change in 0.0_f64..0.5,
+            (quadratic, t) in (any::<bool>(), 0.0_f64..=1.0),
+        ) {
+            let limits = Limits::new(if quadratic { Penalty::Quadratic } else { Penalty::Linear }, share);
+            let (s, n) = (strength * share, outputs.len() as f64);
+            let a: Vec<f64> = outputs.iter().map(|o| o.1 * share / n).collect();
+            let at = |t: f64| {
+                let v: Vec<f64> = outputs.iter().map(|o| o.0 + t * change * o.2).collect();
+                let mut next = a.clone();
+                proximal(&mut next, &v, s, limits);
+                next
+            };
+            let v: Vec<f64> = outputs.iter().map(|o| o.0).collect();
+            if stays(&a, &v, s, change, limits) {
+                let here = at(0.0);
+                let is_corner = here.iter().all(|a| *a == 0.0 || *a == limits.cap);
+                prop_assert!(is_corner && here == at(t) && here == at(REACH), "{:?} {:?} {:?}", here, at(t), at(REACH));
+            }
+            // Deep enough in a corner, and no change: they are seen.
+            let deep: Vec<f64> = v.iter().map(|v| v - 10.0 * (1.0 + share)).collect();
+            prop_assert!(stays(&a, &deep, s, 0.0, limits));
+        }
 
         /// The conditions of the maximum, and the derivative by differences where no output enters or leaves.
         #[test]

@@ -53,6 +53,11 @@ pub(super) trait Blocks: Sync {
     /// What all of them change by.
     fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Self::Room, slopes: &mut [f64]);
 
+    /// No violation of the example changes by more than that where w moves this far; infinite where nothing is said.
+    fn most_change(&self, _example: &Example<'_>, _length: f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// Looks at the block of an example.
     fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look;
 
@@ -89,6 +94,12 @@ pub(super) struct Example<'e> {
 }
 
 impl Example<'_> {
+    /// At least |phi|, which is kept in f32.
+    fn most_norm(&self) -> f64 {
+        const ROUNDING: f64 = 1e-6;
+        self.norm2.sqrt() * (1.0 + ROUNDING) + f64::from(f32::MIN_POSITIVE)
+    }
+
     /// The limits of its block where C counts `stage` times.
     pub(super) fn limits(&self, penalty: Penalty, stage: f64) -> Limits {
         Limits::new(penalty, stage * self.share)
@@ -219,6 +230,11 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
     fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
         slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
+    }
+
+    fn most_change(&self, example: &Example<'_>, length: f64) -> f64 {
+        let (_, factor) = self.terms[example.truth];
+        factor.abs() * example.most_norm() * length
     }
 
     fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {
@@ -358,6 +374,12 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         for (slope, factor) in slopes.iter_mut().zip(self.terms(example.truth).1) {
             *slope = factor * (*slope - at_truth);
         }
+    }
+
+    fn most_change(&self, example: &Example<'_>, length: f64) -> f64 {
+        // phi in two slots.
+        let factor = self.terms(example.truth).1.iter().copied().fold(0.0, f64::max);
+        factor * std::f64::consts::SQRT_2 * example.most_norm() * length
     }
 
     fn look(&self, v: &[f64], a: &[f64], limits: Limits) -> Look {

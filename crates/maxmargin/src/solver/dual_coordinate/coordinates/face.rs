@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::super::block::Limits;
 use super::super::stack::Blocks;
-use super::Coordinates;
+use super::{AHEAD, Coordinates};
 use crate::sparse::{axpy, dot};
 use crate::weights::Weights;
 
@@ -173,6 +173,20 @@ impl Member {
     }
 }
 
+/// Brings examples near whose turn comes soon, as a pass does. With one output each they are near enough: their w is small.
+#[inline]
+fn look_ahead<B: Blocks>(blocks: &B, members: &[Member], at: usize) {
+    if blocks.width() == 1 {
+        return;
+    }
+    if let Some(m) = members.get(at + 2 * AHEAD) {
+        blocks.prefetch(m.example as usize);
+    }
+    if let Some(m) = members.get(at + AHEAD) {
+        blocks.example(m.example as usize).phi.prefetch();
+    }
+}
+
 impl<B: Blocks> Coordinates<'_, B> {
     /// Steps on the face where the variables are, as many as `looks` looks at blocks allow. Without any where these are too few.
     pub(in super::super) fn climb(&mut self, looks: f64) -> Climb {
@@ -278,7 +292,8 @@ impl<B: Blocks> Coordinates<'_, B> {
         let Face { members, outputs, gradient, direction, bend, image, .. } = &mut self.face;
         let blocks = self.blocks;
         image.as_mut_slice().fill(0.0);
-        for m in members.iter() {
+        for (at, m) in members.iter().enumerate() {
+            look_ahead(blocks, members, at);
             let (p, g) = (&mut direction[m.part.clone()], &gradient[m.part.clone()]);
             for (p, g) in p.iter_mut().zip(g) {
                 *p = g / m.curvature + turn * *p;
@@ -287,7 +302,8 @@ impl<B: Blocks> Coordinates<'_, B> {
             blocks.add(&example, &outputs[m.part.clone()], p, &mut self.room, image.as_mut_slice());
         }
         let mut curvature = 0.0;
-        for m in members.iter() {
+        for (at, m) in members.iter().enumerate() {
+            look_ahead(blocks, members, at);
             let (p, bend) = (&direction[m.part.clone()], &mut bend[m.part.clone()]);
             let example = blocks.example(m.example as usize);
             blocks.slopes_of(&example, &outputs[m.part.clone()], image, &mut self.room, bend);

@@ -118,6 +118,24 @@ fn phi(d: usize, phi: SparseView<'_>) -> Vec<f64> {
     dense
 }
 
+/// Slopes are no steeper than what is said of the length of the direction, also along an output's own lhs.
+fn changes_are_bounded<B: Blocks>(blocks: &B, d: usize, random: &mut Random) {
+    let (mut slopes, all): (Vec<f64>, Vec<u32>) = (vec![0.0; blocks.width()], (0..blocks.width() as u32).collect());
+    let mut room = B::Room::default();
+    for i in 0..blocks.len() {
+        let example = blocks.example(i);
+        let mut own = vec![0.0; d];
+        let one: Vec<f64> = all.iter().map(|&k| f64::from(u8::from(k == 0))).collect();
+        blocks.add(&example, &all, &one, &mut room, &mut own);
+        for direction in [own, signed(random, d)] {
+            let length = dot(&direction, &direction).sqrt();
+            blocks.slopes(&example, &Weights::from(direction), &mut room, &mut slopes);
+            let most = blocks.most_change(&example, length);
+            assert!(slopes.iter().all(|slope| slope.abs() <= most), "{slopes:?} beyond {most}");
+        }
+    }
+}
+
 /// The gradient's differences along random directions are the matrix times them.
 fn newton_agrees<B: Blocks>(blocks: &B, penalty: Penalty, d: usize, random: &mut Random) {
     const STEP: f64 = 1e-6;
@@ -160,6 +178,7 @@ fn blocks_agree_with_dense_vectors() {
             let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
             let blocks = Signed::new(Examples::new(&problem, listed, stacked, &pool), block);
             agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
+            changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
             let problem = Problem::new(&four, &views, &y, None, f).unwrap();
@@ -167,6 +186,7 @@ fn blocks_agree_with_dense_vectors() {
             let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
             let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
             agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
+            changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
             // So many that w is changed in all slots at once.
