@@ -6,7 +6,6 @@ already, or asks itself: requests of metadata and pictures come from its own bas
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import sys
@@ -42,6 +41,9 @@ def _of_both(kind: type[Any]) -> type[Any]:
     # Between processes it travels as ours.
     both.__reduce__ = lambda self: (kind, self.args)  # type: ignore[attr-defined]
     return both
+
+
+_NOTHING = object()
 
 
 @functools.cache
@@ -80,12 +82,13 @@ class BaseEstimator:
     def __getattr__(self, name: str) -> Any:
         # What scikit-learn asks of its own base class: requests of metadata, pictures of pipelines. Not the tags of releases before 1.6, which
         # are gathered from parents; they do without.
-        base = None if name.startswith("__") or name == "_get_tags" else getattr(sys.modules.get("sklearn.base"), "BaseEstimator", None)
-        if base is not None and (hasattr(base, name) or name.startswith("set_")):
+        if "sklearn.base" in sys.modules and not name.startswith("__") and name != "_get_tags":
             twin = _twin(type(self))
-            with contextlib.suppress(AttributeError):
-                found = inspect.getattr_static(twin, name)
-                return found.__get__(None, twin) if isinstance(found, classmethod) else found.__get__(self, type(self))
+            found = inspect.getattr_static(twin, name, _NOTHING)
+            if isinstance(found, classmethod):
+                return found.__get__(None, twin)
+            if found is not _NOTHING:
+                return found.__get__(self, type(self)) if hasattr(found, "__get__") else found
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
