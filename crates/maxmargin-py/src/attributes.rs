@@ -4,6 +4,7 @@ use std::io::Write;
 
 use maxmargin::data::tagging::{Assembly, Name, check_name, escape};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
 
@@ -149,31 +150,39 @@ impl<'py, N: Copy> Known<'py, N> {
     const BITS: u32 = 15;
 
     #[inline]
-    fn place(name: &Bound<'_, PyString>) -> usize {
+    fn place(name: *mut ffi::PyObject) -> usize {
         // Objects stand at multiples of 16; by a multiplication all bits of an address have a say (Knuth, volume 3, 6.4).
-        ((name.as_ptr() as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::BITS)) as usize
+        ((name as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::BITS)) as usize
     }
 
+    /// What stands for the name that is this object. The object itself is not looked at.
     #[inline]
-    fn get(&self, name: &Bound<'_, PyString>) -> Option<N> {
+    fn get(&self, name: *mut ffi::PyObject) -> Option<N> {
         let (known, found) = self.places.get(Self::place(name))?.as_ref()?;
-        known.is(name).then_some(*found)
+        (known.as_ptr() == name).then_some(*found)
+    }
+
+    /// The number that is this object, where it is the last one.
+    #[inline]
+    fn number(&self, value: *mut ffi::PyObject) -> Option<f64> {
+        self.number.as_ref().filter(|(known, _)| known.as_ptr() == value).map(|(_, number)| *number)
     }
 
     fn put(&mut self, name: &Bound<'py, PyString>, found: N) {
+        if !name.is_exact_instance_of::<PyString>() {
+            return; // To let go of it might run Python code.
+        }
         if self.places.is_empty() {
             self.places.resize_with(1 << Self::BITS, || None);
         }
-        self.places[Self::place(name)] = Some((name.clone(), found));
+        self.places[Self::place(name.as_ptr())] = Some((name.clone(), found));
     }
 
     /// The value of a float, where it is one that features can have.
     #[inline]
     fn value(&mut self, value: &Bound<'py, PyAny>) -> Option<f64> {
-        if let Some((known, number)) = &self.number
-            && known.is(value)
-        {
-            return Some(*number);
+        if let Some(number) = self.number(value.as_ptr()) {
+            return Some(number);
         }
         let number = value.cast_exact::<PyFloat>().ok()?.value();
         if !(number as f32).is_finite() {
@@ -239,19 +248,44 @@ impl<'py, S: Sink> Walk<'py, S> {
     }
 
     fn dict(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
-        for (key, value) in dict {
-            // As a rule: a name and a number, which need no copy of the name.
-            if self.key.is_empty()
-                && let (Ok(name), Some(number)) = (key.cast::<PyString>(), self.known.value(&value))
-            {
-                self.attribute(name, number)?;
-                continue;
-            }
+        let done = if self.key.is_empty() { self.plain_entries(dict)? } else { 0 };
+        if done == dict.len() {
+            return Ok(());
+        }
+        for (key, value) in dict.iter().skip(done) {
             let length = self.begin(key.str()?.to_str()?);
             self.value(&value)?;
             self.key.truncate(length);
         }
         Ok(())
+    }
+
+    /// Takes the first entries of a dict, as long as each is a name and a number. Returns how many.
+    ///
+    /// Where the name is known and the number the last one, neither object is touched: a reference to each, as the safe
+    /// iterator makes it, means waiting for the memory of a million strings.
+    #[expect(unsafe_code, reason = "there is no safe way through a dict that leaves its objects alone")]
+    fn plain_entries(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<usize> {
+        let py = dict.py();
+        let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        let mut done = 0;
+        // SAFETY: `dict` is a dict, the GIL is held, and the other three are places for what is found. Nothing in the loop runs
+        // Python code (objects that it lets go are exact strings and floats), so the dict stays as it is.
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0 {
+            let number = self.known.number(value).or_else(|| {
+                // SAFETY: the dict, which did not change, holds the value.
+                self.known.value(&unsafe { Bound::from_borrowed_ptr(py, value) })
+            });
+            let Some(number) = number else { break };
+            if !self.known.get(key).is_some_and(|name| self.sink.feature_again(name, number)) {
+                // SAFETY: the dict, which did not change, holds the key.
+                let key = unsafe { Bound::from_borrowed_ptr(py, key) };
+                let Ok(name) = key.cast_exact::<PyString>() else { break };
+                self.first_attribute(name, number)?;
+            }
+            done += 1;
+        }
+        Ok(done)
     }
 
     fn list(&mut self, list: &Bound<'py, PyAny>) -> PyResult<()> {
@@ -368,9 +402,15 @@ impl<'py, S: Sink> Walk<'py, S> {
     /// A feature whose name is a whole string.
     #[inline]
     fn attribute(&mut self, name: &Bound<'py, PyString>, value: f64) -> PyResult<()> {
-        if !self.known.get(name).is_some_and(|known| self.sink.feature_again(known, value))
-            && let Some(found) = self.feature(name.to_str()?.as_bytes(), value)?
-        {
+        if self.known.get(name.as_ptr()).is_some_and(|known| self.sink.feature_again(known, value)) {
+            return Ok(());
+        }
+        self.first_attribute(name, value)
+    }
+
+    /// The same where the name is not known.
+    fn first_attribute(&mut self, name: &Bound<'py, PyString>, value: f64) -> PyResult<()> {
+        if let Some(found) = self.feature(name.to_str()?.as_bytes(), value)? {
             self.known.put(name, found);
         }
         Ok(())

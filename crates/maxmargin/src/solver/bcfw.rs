@@ -87,7 +87,7 @@ impl Solver for Bcfw {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let status = scope(|scope| {
+        let (status, w) = scope(|scope| {
             let pace = Pace::new(problem);
             let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
             let mut run = Run::new(self, problem, settings.seed, &pool, pace, lanes);
@@ -96,9 +96,9 @@ impl Solver for Bcfw {
                 (None, Some(start)) => run.start(start, &mut course)?,
                 (None, None) => {}
             }
-            run.rounds(&mut course)
+            Ok::<_, Error>((run.rounds(&mut course)?, std::mem::take(&mut run.dual.blocks.w)))
         })?;
-        course.finish(status)
+        course.finish_over(status, w)
     }
 }
 

@@ -415,12 +415,17 @@ impl<'o> Course<'o> {
     }
 
     /// The best weights and the report on them.
-    pub(super) fn finish(mut self, status: Status) -> Result<Solution> {
+    pub(super) fn finish(self, status: Status) -> Result<Solution> {
+        self.finish_over(status, Weights::default())
+    }
+
+    /// The same; the weights may have the memory of others, which the solver needs no longer.
+    pub(super) fn finish_over(mut self, status: Status, others: Weights) -> Result<Solution> {
         // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
         // that somebody else wrote may bring.
         let is_above = self.so_far.dual > self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c;
         // Or a kernel whose matrix has no feature map once it is rounded: then there is none.
-        let weights = Weights::from(std::mem::take(&mut self.so_far.best));
+        let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
         if is_above && weights.has_coefficients() {
             self.so_far.worth = Worth::Estimate;
         }

@@ -150,7 +150,7 @@ impl Training {
 /// The rows of all pieces, over the names of at least `min_count` tokens.
 fn kept(all: Counted, pieces: Vec<Rows>, min_count: u32, pool: &Pool) -> (SparseMatrix, Dictionary) {
     /// Pieces for each thread that are there both in the old numbers and in the new ones.
-    const AT_ONCE: usize = 4;
+    const AT_ONCE: usize = 2;
     let (mut names, new_ids) = all.frequent(min_count);
     let mut matrix = SparseMatrix::new();
     matrix.reserve(0, pieces.iter().map(|piece| piece.rows.entries()).sum());
