@@ -270,7 +270,9 @@ mod tests {
                 for _ in 0..if t == 139 { 101 } else { 1 } {
                     dual.discount_mean();
                     total *= OLD;
-                    sum.iter_mut().for_each(|sum| *sum *= OLD);
+                    for sum in &mut sum {
+                        *sum *= OLD;
+                    }
                 }
             }
             if total > 1e-200 {
