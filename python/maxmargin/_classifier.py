@@ -68,7 +68,7 @@ class RowEstimator(Estimator):
         return ordered
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from maxmargin import _native, _settings
-from maxmargin._base import BaseEstimator, ConvergenceWarning, NotFittedError
+from maxmargin._base import BaseEstimator, ConvergenceWarning, NotFittedError, kindred
 from maxmargin._files import Folder
 from maxmargin._progress import Callback, Watch
 
@@ -117,7 +117,7 @@ class Estimator(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
-            raise NotFittedError(
+            raise kindred(NotFittedError)(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
                 "estimator."
             )
@@ -193,7 +193,7 @@ class Estimator(BaseEstimator):
         matplotlib axes
         """
         if not hasattr(self, "history_"):
-            raise NotFittedError(f"This {type(self).__name__} has no history: it was loaded, or not fitted yet.")
+            raise kindred(NotFittedError)(f"This {type(self).__name__} has no history: it was loaded, or not fitted yet.")
         return plot(self.history_, ax)
 
     def _adopt(self, data: bytes, record: dict[str, Any]) -> None:
@@ -217,7 +217,7 @@ def warn_of_status(estimator: Any, stacklevel: int) -> None:
     bound = f"at most {estimator.gap_:.3g} above its minimum" if estimator.gap_ == estimator.gap_ else "of unknown distance to its minimum"
     warnings.warn(
         f"{type(estimator).__name__} did not converge (status {estimator.status_}): the objective {estimator.primal_:.6g} is {bound}. {way}.",
-        ConvergenceWarning,
+        kindred(ConvergenceWarning),
         stacklevel=stacklevel + 1,
     )
 

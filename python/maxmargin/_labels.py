@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._base import DataConversionWarning
+from maxmargin._base import DataConversionWarning, kindred
 
 # What a word may look like, so that the program reads it as one.
 CLASS = re.compile(r"[^\s#]+")
@@ -83,7 +83,7 @@ def as_labels(y: Any, who: str = "This estimator") -> NDArray[Any]:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
             "for example using ravel().",
-            DataConversionWarning,
+            kindred(DataConversionWarning),
             stacklevel=3,
         )
         array = array.ravel()

@@ -12,7 +12,7 @@ from maxmargin import _labels
 
 
 def as_lists(sentences: Any, name: str) -> list[list[Any]]:
-    """A list of lists, checked."""
+    """A list of lists, checked; lists are not copied."""
     if isinstance(sentences, (str, bytes)):
         raise ValueError(f"{name} is text; say how it is written with format='columns', 'crfsuite' or 'svmhmm'")
     found = []
@@ -22,7 +22,7 @@ def as_lists(sentences: Any, name: str) -> list[list[Any]]:
                 f"{name}: sentence {i} is a {type(sentence).__name__}, not a list of tokens; {name} is a list of sentences, and a "
                 "sentence a list"
             )
-        found.append(list(sentence))
+        found.append(sentence if isinstance(sentence, list) else list(sentence))
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native, _rows, _settings
-from maxmargin._base import BaseEstimator, NotFittedError
+from maxmargin._base import BaseEstimator, NotFittedError, kindred
 from maxmargin._doc import documented
 from maxmargin._estimator import plot, warn_of_status
 from maxmargin._progress import Callback, Watch
@@ -190,7 +190,7 @@ class StructuredSVM(BaseEstimator):
 
     def _weights(self) -> Any:
         if not hasattr(self, "_w"):
-            raise NotFittedError(
+            raise kindred(NotFittedError)(
                 "This StructuredSVM instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
             )
         if self._kind == "dict":

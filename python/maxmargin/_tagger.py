@@ -193,7 +193,9 @@ class SequenceTagger(Estimator):
             if not sentences:
                 raise ValueError("there are no sentences; at least one is required")
             word = tag_words(tags)
-            words = [[word[tag] for tag in row] for row in tags]
+            # Most tags are the words that stand for them.
+            are_words = all(type(tag) is str and tag == name for tag, name in word.items())
+            words = tags if are_words else [[word[tag] for tag in row] for row in tags]
             if self.format is None:
                 train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch)  # noqa: E731
             else:

@@ -187,6 +187,39 @@ def test_the_objective_is_that_of_linear_svc(data):
 
 
 def test_metadata_routing(data):
+    from sklearn.model_selection import GridSearchCV
+
     X, y = data
-    model = LinearClassifier().set_fit_request(sample_weight=True) if sklearn.get_config()["enable_metadata_routing"] else LinearClassifier()
-    assert model.fit(X, y, sample_weight=np.ones(120)).score(X, y) > 0.5
+    plain = LinearClassifier()
+    assert plain.fit(X, y, sample_weight=np.ones(120)).score(X, y) > 0.5
+    with pytest.raises(AttributeError, match="set_nonsense_request"):
+        plain.set_nonsense_request  # noqa: B018
+    if not hasattr(plain, "set_fit_request"):
+        pytest.skip("this scikit-learn routes no metadata")
+    weights = np.where(y == y[0], 1.0, 0.01)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LinearClassifier(n_jobs=1).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"C": [1.0]}, cv=2).fit(X, y, sample_weight=weights)
+    assert np.mean(search.predict(X) == y[0]) > np.mean(plain.predict(X) == y[0])
+
+
+def test_exceptions_are_scikit_learns_too():
+    import pickle
+
+    from sklearn.exceptions import NotFittedError
+
+    import maxmargin
+
+    with pytest.raises(NotFittedError) as caught:
+        LinearClassifier().predict([[1.0]])
+    assert isinstance(caught.value, maxmargin.NotFittedError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, maxmargin.NotFittedError)
+    assert str(again) == str(caught.value)
+
+
+def test_pictures():
+    from sklearn.pipeline import make_pipeline
+
+    assert "LinearClassifier" in LinearClassifier()._repr_html_()
+    assert "SequenceTagger" in make_pipeline(SequenceTagger())._repr_html_()

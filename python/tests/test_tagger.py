@@ -1,5 +1,7 @@
 """Tags of sentences."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -315,3 +317,36 @@ def test_weights_of_text(words):
     assert fit(text, sample_weight=[1.0, 5.0, 1.0]).primal_ > fit(text).primal_
     with pytest.raises(ValueError, match="2 weights for 3 examples"):
         fit(text, sample_weight=[1.0, 1.0])
+
+
+def test_it_does_not_matter_which_objects_names_and_numbers_are():
+    """A name that comes again is known by its object, in a table that strings share and that is emptied from time to time."""
+    random = np.random.default_rng(3)
+    words = [f"w{k}" for k in range(60_000)]
+    shared = [[{words[k]: 1.0 for k in random.integers(0, len(words), 30)} for _ in range(25)] for _ in range(100)]
+    shared[0][0] = {**shared[0][0], "ünï": 2.5, "none": 0.0, "same": 1.0, "count": 3, "yes": True, "word": "dog", "deep": {"a": 1.0, "b": ["c"]}}
+    shared[0][1] = {"deep": {"a": 1.0}, "deep:a": 1.0, **shared[0][1]}
+    tags = [[str(random.integers(3)) for _ in sentence] for sentence in shared]
+    assert len({name for sentence in shared for token in sentence for name in token}) > 2**15
+
+    def again(thing):
+        """Equal, of other objects."""
+        if isinstance(thing, dict):
+            return {("".join(list(name))): again(value) for name, value in thing.items()}
+        return float(repr(thing)) if type(thing) is float else thing
+
+    class Word(str):
+        pass
+
+    copies = [[again(token) for token in sentence] for sentence in shared]
+    odd = [[{Word(name): value for name, value in token.items()} for token in sentence] for sentence in shared]
+    settings = {"C": 0.1, "max_passes": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weights = [SequenceTagger(**settings).fit(X, tags).state_features_ for X in (shared, copies, odd)]
+    assert weights[0] == weights[1] == weights[2]
+
+
+def test_deep_lists_of_numbers_are_refused_by_name():
+    with pytest.raises(ValueError, match="sentence 0, token 0: attribute 1.0 of a list is no string"):
+        SequenceTagger().fit([[{"a": 1.0, "deep": [1.0]}]], [["A"]])

@@ -91,7 +91,8 @@ def test_heavy_libraries_are_not_loaded_for_nothing():
         """
         import maxmargin
         maxmargin.LinearClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]])
-        print([name for name in ("polars", "matplotlib", "tqdm", "distributed") if name in sys.modules])
+        maxmargin.SequenceTagger().fit([[{"a": 1.0}, {"b": 1.0}]], [["A", "B"]]).predict([[{"a": 1.0}]])
+        print([name for name in ("sklearn", "scipy", "pandas", "polars", "matplotlib", "tqdm", "distributed") if name in sys.modules])
         """,
     )
     assert told == "[]\n"

@@ -219,6 +219,11 @@ impl Outcome {
         &self.trained.kept.weights
     }
 
+    /// The weights, for the model; they are not kept here any longer.
+    pub(crate) fn take_weights(&mut self) -> Weights {
+        std::mem::take(&mut self.trained.kept.weights)
+    }
+
     /// What the weights come from.
     pub(crate) fn step(&self) -> &Step {
         &self.trained.kept.step
@@ -397,7 +402,7 @@ fn classes(mut session: Session<'_>) -> Result<Finished> {
             session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
         }};
     }
-    let outcome = if args.task == options::Task::Binary {
+    let mut outcome = if args.task == options::Task::Binary {
         train!(Binary::new(columns))
     } else {
         train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?))
@@ -413,7 +418,7 @@ fn classes(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: data.examples.checksum,
         summary: outcome.summary.clone(),
-        weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
+        weights: if expansion.is_some() { Weights::default() } else { outcome.take_weights() },
         kernel: expansion,
     };
     let drawn = session.drawn_from.map_or_else(String::new, |all| {

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use maxmargin::data::tagging::{Assembly, check_name, escape};
+use maxmargin::data::tagging::{Assembly, Name, check_name, escape};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
 
@@ -25,8 +26,8 @@ pub(crate) fn assembled(sequences: &Bound<'_, PyAny>, tags: &Bound<'_, PyAny>) -
     walked(sequences, Some(tags))
 }
 
-fn walked<S: Sink>(sequences: &Bound<'_, PyAny>, tags: Option<&Bound<'_, PyAny>>) -> PyResult<S> {
-    let mut walk = Walk { sink: S::default(), place: (0, 0), key: Vec::new() };
+fn walked<'py, S: Sink>(sequences: &Bound<'py, PyAny>, tags: Option<&Bound<'py, PyAny>>) -> PyResult<S> {
+    let mut walk = Walk { sink: S::default(), place: (0, 0), key: Vec::new(), known: Known::default() };
     let mut tags = tags.map(PyAnyMethods::try_iter).transpose()?;
     for (sentence, tokens) in sequences.try_iter()?.enumerate() {
         walk.place = (sentence, 0);
@@ -43,19 +44,31 @@ fn too_few(sentence: usize) -> PyErr {
 
 /// Where tokens go.
 trait Sink: Default {
+    /// What stands for a name that was given before.
+    type Name: Copy;
+
     fn begin_token(&mut self, tag: &str) -> Result<(), String>;
-    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String>;
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<Option<Self::Name>, String>;
+    /// The same of a name that was given before; false where it is to be given once more.
+    fn feature_again(&mut self, name: Self::Name, value: f64) -> bool;
     fn end_token(&mut self) -> Result<(), String>;
     fn end_sentence(&mut self) -> Result<(), String>;
 }
 
 impl Sink for Assembly {
+    type Name = Name;
+
     fn begin_token(&mut self, tag: &str) -> Result<(), String> {
         self.begin_token(tag)
     }
 
-    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String> {
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<Option<Name>, String> {
         self.feature(name, value as f32)
+    }
+
+    #[inline]
+    fn feature_again(&mut self, name: Name, value: f64) -> bool {
+        self.feature_again(name, value as f32)
     }
 
     fn end_token(&mut self) -> Result<(), String> {
@@ -76,6 +89,8 @@ struct Text {
 }
 
 impl Sink for Text {
+    type Name = std::convert::Infallible;
+
     fn begin_token(&mut self, tag: &str) -> Result<(), String> {
         if tag.is_empty() || tag.contains([' ', '\t', '\n', '\r']) {
             return Err(format!("the tag {tag:?} is empty or has a blank"));
@@ -84,17 +99,21 @@ impl Sink for Text {
         Ok(())
     }
 
-    fn feature(&mut self, name: &[u8], value: f64) -> Result<(), String> {
+    fn feature(&mut self, name: &[u8], value: f64) -> Result<Option<Self::Name>, String> {
         check_name(name)?;
         if value == 0.0 {
-            return Ok(());
+            return Ok(None);
         }
         self.bytes.push(b'\t');
         escape(name, &mut self.bytes);
         if value != 1.0 {
             write!(self.bytes, ":{value}").expect("memory takes all text");
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn feature_again(&mut self, name: Self::Name, _value: f64) -> bool {
+        match name {}
     }
 
     fn end_token(&mut self) -> Result<(), String> {
@@ -111,21 +130,85 @@ impl Sink for Text {
     }
 }
 
-struct Walk<S> {
+/// Names that were given before, by the Python strings that they are: as a rule the same word is the same object, and need not
+/// be looked up again. A table of places, each with the last string that fell on it; the strings are held, so that no other one
+/// can take their place in memory.
+struct Known<'py, N> {
+    places: Vec<Option<(Bound<'py, PyString>, N)>>,
+    /// The last number, an object that most features share, and its value.
+    number: Option<(Bound<'py, PyAny>, f64)>,
+}
+
+impl<N> Default for Known<'_, N> {
+    fn default() -> Self {
+        Self { places: Vec::new(), number: None }
+    }
+}
+
+impl<'py, N: Copy> Known<'py, N> {
+    /// The places fit into a core's second cache.
+    const BITS: u32 = 15;
+
+    #[inline]
+    fn place(name: *mut ffi::PyObject) -> usize {
+        // Objects stand at multiples of 16; by a multiplication all bits of an address have a say (Knuth, volume 3, 6.4).
+        ((name as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::BITS)) as usize
+    }
+
+    /// What stands for the name that is this object. The object itself is not looked at.
+    #[inline]
+    fn get(&self, name: *mut ffi::PyObject) -> Option<N> {
+        let (known, found) = self.places.get(Self::place(name))?.as_ref()?;
+        (known.as_ptr() == name).then_some(*found)
+    }
+
+    /// The number that is this object, where it is the last one.
+    #[inline]
+    fn number(&self, value: *mut ffi::PyObject) -> Option<f64> {
+        self.number.as_ref().filter(|(known, _)| known.as_ptr() == value).map(|(_, number)| *number)
+    }
+
+    fn put(&mut self, name: &Bound<'py, PyString>, found: N) {
+        if !name.is_exact_instance_of::<PyString>() {
+            return; // To let go of it might run Python code.
+        }
+        if self.places.is_empty() {
+            self.places.resize_with(1 << Self::BITS, || None);
+        }
+        self.places[Self::place(name.as_ptr())] = Some((name.clone(), found));
+    }
+
+    /// The value of a float, where it is one that features can have.
+    #[inline]
+    fn value(&mut self, value: &Bound<'py, PyAny>) -> Option<f64> {
+        if let Some(number) = self.number(value.as_ptr()) {
+            return Some(number);
+        }
+        let number = value.cast_exact::<PyFloat>().ok()?.value();
+        if !(number as f32).is_finite() {
+            return None;
+        }
+        self.number = Some((value.clone(), number));
+        Some(number)
+    }
+}
+
+struct Walk<'py, S: Sink> {
     sink: S,
     /// Sentence and token, for errors.
     place: (usize, usize),
     /// The name of a feature, as far as it is known.
     key: Vec<u8>,
+    known: Known<'py, S::Name>,
 }
 
-impl<S: Sink> Walk<S> {
+impl<'py, S: Sink> Walk<'py, S> {
     fn error(&self, what: &str) -> PyErr {
         let (sentence, token) = self.place;
         PyValueError::new_err(format!("sentence {sentence}, token {token}: {what}"))
     }
 
-    fn sentence(&mut self, tokens: &Bound<'_, PyAny>, tags: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn sentence(&mut self, tokens: &Bound<'py, PyAny>, tags: Option<&Bound<'py, PyAny>>) -> PyResult<()> {
         if tokens.is_instance_of::<PyString>() || tokens.is_instance_of::<PyDict>() {
             return Err(self.error("a sentence is a list of tokens, not a single string or dict"));
         }
@@ -137,7 +220,10 @@ impl<S: Sink> Walk<S> {
                 Some(tags) => {
                     let none = || Err(self.error("it has no tag: there are fewer tags than tokens"));
                     let tag = tags.next().unwrap_or_else(none)?;
-                    self.sink.begin_token(tag.str()?.to_str()?)
+                    match tag.cast::<PyString>() {
+                        Ok(tag) => self.sink.begin_token(tag.to_str()?),
+                        Err(_) => self.sink.begin_token(tag.str()?.to_str()?),
+                    }
                 }
             };
             begun.map_err(|what| self.error(&what))?;
@@ -150,28 +236,23 @@ impl<S: Sink> Walk<S> {
         self.sink.end_sentence().map_err(|what| self.error(&what))
     }
 
-    fn token(&mut self, attributes: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn token(&mut self, attributes: &Bound<'py, PyAny>) -> PyResult<()> {
         self.key.clear();
         if let Ok(dict) = attributes.cast::<PyDict>() {
             self.dict(dict)
         } else if let Ok(word) = attributes.cast::<PyString>() {
-            self.feature(word.to_str()?.as_bytes(), 1.0)
+            self.attribute(word, 1.0)
         } else {
             self.list(attributes)
         }
     }
 
-    fn dict(&mut self, dict: &Bound<'_, PyDict>) -> PyResult<()> {
-        for (key, value) in dict {
-            // As a rule: a name and a number, which need no copy of the name.
-            if self.key.is_empty()
-                && let (Ok(name), Ok(number)) = (key.cast::<PyString>(), value.cast_exact::<PyFloat>())
-                && let (name, number) = (name.to_str()?, number.value())
-                && (number as f32).is_finite()
-            {
-                self.feature(name.as_bytes(), number)?;
-                continue;
-            }
+    fn dict(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
+        let done = if self.key.is_empty() { self.plain_entries(dict)? } else { 0 };
+        if done == dict.len() {
+            return Ok(());
+        }
+        for (key, value) in dict.iter().skip(done) {
             let length = self.begin(key.str()?.to_str()?);
             self.value(&value)?;
             self.key.truncate(length);
@@ -179,7 +260,35 @@ impl<S: Sink> Walk<S> {
         Ok(())
     }
 
-    fn list(&mut self, list: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Takes the first entries of a dict, as long as each is a name and a number. Returns how many.
+    ///
+    /// Where the name is known and the number the last one, neither object is touched: a reference to each, as the safe
+    /// iterator makes it, means waiting for the memory of a million strings.
+    #[expect(unsafe_code, reason = "there is no safe way through a dict that leaves its objects alone")]
+    fn plain_entries(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<usize> {
+        let py = dict.py();
+        let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        let mut done = 0;
+        // SAFETY: `dict` is a dict, the GIL is held, and the other three are places for what is found. Nothing in the loop runs
+        // Python code (objects that it lets go are exact strings and floats), so the dict stays as it is.
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0 {
+            let number = self.known.number(value).or_else(|| {
+                // SAFETY: the dict, which did not change, holds the value.
+                self.known.value(&unsafe { Bound::from_borrowed_ptr(py, value) })
+            });
+            let Some(number) = number else { break };
+            if !self.known.get(key).is_some_and(|name| self.sink.feature_again(name, number)) {
+                // SAFETY: the dict, which did not change, holds the key.
+                let key = unsafe { Bound::from_borrowed_ptr(py, key) };
+                let Ok(name) = key.cast_exact::<PyString>() else { break };
+                self.first_attribute(name, number)?;
+            }
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    fn list(&mut self, list: &Bound<'py, PyAny>) -> PyResult<()> {
         let is_list =
             list.is_instance_of::<PyList>() || list.is_instance_of::<PyTuple>() || list.is_instance_of::<PySet>();
         if !is_list {
@@ -190,13 +299,17 @@ impl<S: Sink> Walk<S> {
             let Ok(word) = word.cast::<PyString>() else {
                 return Err(self.error(&format!("attribute {} of a list is no string", word.repr()?)));
             };
-            self.named(word.to_str()?, 1.0)?;
+            if self.key.is_empty() {
+                self.attribute(word, 1.0)?;
+            } else {
+                self.named(word.to_str()?, 1.0)?;
+            }
         }
         Ok(())
     }
 
     /// A vector of numpy: its values under their places, or its words.
-    fn array(&mut self, array: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn array(&mut self, array: &Bound<'py, PyAny>) -> PyResult<()> {
         let is_vector = array.getattr("ndim").and_then(|n| n.extract::<usize>()).is_ok_and(|n| n == 1);
         if !is_vector {
             let kind = array.get_type().name()?;
@@ -229,7 +342,7 @@ impl<S: Sink> Walk<S> {
     /// The key and this word.
     fn named(&mut self, word: &str, value: f64) -> PyResult<()> {
         if self.key.is_empty() {
-            return self.feature(word.as_bytes(), value);
+            return self.feature(word.as_bytes(), value).map(drop);
         }
         let length = self.begin(word);
         self.keyed(value)?;
@@ -237,7 +350,7 @@ impl<S: Sink> Walk<S> {
         Ok(())
     }
 
-    fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn value(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
         if let Ok(word) = value.cast::<PyString>() {
             let length = self.key.len();
             self.key.push(b':');
@@ -264,7 +377,7 @@ impl<S: Sink> Walk<S> {
         }
     }
 
-    fn number(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn number(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
         match value.extract::<f64>() {
             Ok(number) if (number as f32).is_finite() => self.keyed(number),
             _ => {
@@ -278,11 +391,28 @@ impl<S: Sink> Walk<S> {
     /// The feature that the key names.
     fn keyed(&mut self, value: f64) -> PyResult<()> {
         let done = self.sink.feature(&self.key, value);
+        done.map(drop).map_err(|what| self.error(&what))
+    }
+
+    fn feature(&mut self, name: &[u8], value: f64) -> PyResult<Option<S::Name>> {
+        let done = self.sink.feature(name, value);
         done.map_err(|what| self.error(&what))
     }
 
-    fn feature(&mut self, name: &[u8], value: f64) -> PyResult<()> {
-        let done = self.sink.feature(name, value);
-        done.map_err(|what| self.error(&what))
+    /// A feature whose name is a whole string.
+    #[inline]
+    fn attribute(&mut self, name: &Bound<'py, PyString>, value: f64) -> PyResult<()> {
+        if self.known.get(name.as_ptr()).is_some_and(|known| self.sink.feature_again(known, value)) {
+            return Ok(());
+        }
+        self.first_attribute(name, value)
+    }
+
+    /// The same where the name is not known.
+    fn first_attribute(&mut self, name: &Bound<'py, PyString>, value: f64) -> PyResult<()> {
+        if let Some(found) = self.feature(name.to_str()?.as_bytes(), value)? {
+            self.known.put(name, found);
+        }
+        Ok(())
     }
 }

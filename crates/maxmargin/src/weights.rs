@@ -4,8 +4,10 @@ use crate::features::{Block, Sink};
 use crate::memory::{room, zeros};
 use crate::sparse::{SparseView, dot};
 
+mod kept;
 mod short_rows;
 
+pub(crate) use kept::Kept;
 pub use short_rows::{RowView, ShortRows};
 
 /// The weights of a model, laid out by the task's blocks.

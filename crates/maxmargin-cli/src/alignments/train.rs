@@ -83,8 +83,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
             }};
         }
         if directions.is_empty() {
-            let outcome = train!(&task, start);
-            let weights = outcome.weights().clone();
+            let mut outcome = train!(&task, start);
+            let weights = outcome.take_weights();
             (outcome, weights, None)
         } else {
             let task = FromPrior::new(task.clone(), directions);

@@ -39,7 +39,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let mut checksums = vec![("the training file", data.checksum)];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
-    let outcome = {
+    let mut outcome = {
         let (inputs, folds) = (references(&data), session.folds(&vec![0; data.len()])?);
         let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(references);
@@ -59,7 +59,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: data.checksum,
         summary: outcome.summary.clone(),
-        weights: outcome.weights().clone(),
+        weights: outcome.take_weights(),
     };
     session.finish(&outcome, &Described::graph_labeller(&model), &model)
 }

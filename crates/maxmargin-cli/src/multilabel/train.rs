@@ -50,7 +50,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let mut checksums = vec![("the training file", examples.checksum)];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
-    let outcome = {
+    let mut outcome = {
         let (inputs, folds) = (examples.matrix.views(), session.folds(&vec![0; sets.len()])?);
         let heldout_inputs = heldout.as_ref().map(|heldout| heldout.matrix.views());
         let examples_of = Examples {
@@ -72,7 +72,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: examples.checksum,
         summary: outcome.summary.clone(),
-        weights: outcome.weights().clone(),
+        weights: outcome.take_weights(),
     };
     session.finish(&outcome, &Described::labeller(&model), &model)
 }

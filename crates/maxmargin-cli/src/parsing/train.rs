@@ -31,7 +31,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let mut checksums = vec![("the training file", bank.checksum)];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
-    let outcome = {
+    let mut outcome = {
         let inputs: Vec<&[u32]> = known.inputs.iter().map(Vec::as_slice).collect();
         let folds = session.folds(&vec![0; inputs.len()])?;
         let weights = session.weights(inputs.len())?;
@@ -56,7 +56,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: bank.checksum,
         summary: outcome.summary.clone(),
-        weights: outcome.weights().clone(),
+        weights: outcome.take_weights(),
     };
     session.finish(&outcome, &Described::parser(&model), &model)
 }

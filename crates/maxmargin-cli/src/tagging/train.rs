@@ -51,7 +51,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         vec![("the training file", data.checksum), ("the template", crc32fast::hash(format!("{format:?}").as_bytes()))];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
-    let outcome = {
+    let mut outcome = {
         let (inputs, outputs, folds) = (sentences(&data), tags(&data), session.folds(&vec![0; data.len()])?);
         let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(sentences);
@@ -66,12 +66,15 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         };
         session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
     };
+    // The model takes the memory of the sentences.
+    let data_checksum = data.checksum;
+    drop((data, heldout));
     let emission = task.emission();
     let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), emission)).transpose()?;
     let weights = match expansion {
         // Those of the transitions alone.
         Some(_) => TagWeights::of_structure(outcome.weights().as_slice()[..emission.base as usize].to_vec()),
-        None => TagWeights::new(&task, outcome.weights()),
+        None => TagWeights::new(&task, &outcome.take_weights()),
     };
     let model = Tagger {
         format,
@@ -80,7 +83,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         loss: task.tag_loss().clone(),
         constraints: task.constraints().cloned(),
         formulation: outcome.formulation,
-        data_checksum: data.checksum,
+        data_checksum,
         summary: outcome.summary.clone(),
         weights,
         kernel: expansion,

@@ -86,7 +86,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         ("the cost matrix", checksum(&data.loss)),
     ];
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
-    let outcome = {
+    let mut outcome = {
         let (inputs, folds) = (data.examples.matrix.views(), session.folds(&data.numbered.outputs)?);
         let heldout_inputs = heldout.as_ref().map(|heldout| heldout.matrix.views());
         let examples = Examples {
@@ -111,7 +111,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         formulation: outcome.formulation,
         data_checksum: data.examples.checksum,
         summary: outcome.summary.clone(),
-        weights: if expansion.is_some() { Weights::default() } else { outcome.weights().clone() },
+        weights: if expansion.is_some() { Weights::default() } else { outcome.take_weights() },
         kernel: expansion,
     };
     let approximated = kernel.as_ref().map(|kernel| kernel.approximated(""));

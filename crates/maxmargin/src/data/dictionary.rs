@@ -128,18 +128,22 @@ impl Dictionary {
     /// Keeps the names whose numbers `keep` likes, and gives them new numbers in the old order. Returns the new number
     /// of each old one, or [`NONE`](Self::NONE).
     pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) -> Vec<u32> {
-        let mut kept = Records::default();
-        let mut new_ids = Vec::with_capacity(self.len());
-        for (id, name) in (0..).zip(self.iter()) {
-            let new_id = kept.starts.len() as u32;
-            if keep(id) {
-                kept.push(new_id, name);
-                new_ids.push(new_id);
-            } else {
-                new_ids.push(Self::NONE);
+        let mut count = 0;
+        let new_ids: Vec<u32> = (0..self.len() as u32)
+            .map(|id| {
+                if !keep(id) {
+                    return Self::NONE;
+                }
+                count += 1;
+                count - 1
+            })
+            .collect();
+        if (count as usize) < self.len() {
+            let mut kept = Records::default();
+            let names = self.iter().zip(&new_ids).filter(|(_, id)| **id != Self::NONE);
+            for (name, &id) in names {
+                kept.push(id, name);
             }
-        }
-        if kept.starts.len() < self.len() {
             self.records = kept;
             self.rebuild(self.len());
         }

@@ -99,7 +99,9 @@ impl Data<'_> {
             ($numbers:expr) => {
                 for chunk in $numbers.chunks(CHUNK) {
                     bytes.clear();
-                    bytes.extend(chunk.iter().flat_map(|x| x.to_le_bytes()));
+                    bytes.resize(size_of_val(chunk), 0);
+                    let places = bytes.as_chunks_mut().0.iter_mut();
+                    places.zip(chunk).for_each(|(place, x)| *place = x.to_le_bytes());
                     take(&bytes)?;
                 }
             };

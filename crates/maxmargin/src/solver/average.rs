@@ -5,7 +5,9 @@
 //! sum_t p_t s_t v_t  =  sum_k (A_T - A_{k-1}) delta_k  =  A_T v_T - sum_k A_{k-1} delta_k
 //! ```
 //!
-//! The last sum is what is kept beside v. s_t is the scale of a v that stands for w up to a factor, else 1.
+//! The last sum is what is kept beside v. s_t is the scale of a v that stands for w up to a factor, else 1. Where v is a
+//! combination of vectors that are at hand, the same holds of its coefficients, and a number for each takes the place of a
+//! second vector ([`Shares`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +16,13 @@ use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
 use crate::weights::Weights;
 
-/// What the mean needs to remember.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Average {
-    /// `sum_k A_{k-1} delta_k`, over `scale`: what counts for less is not touched.
-    offset: Weights,
+/// Below this offsets are scaled indeed, long before their numbers are too large.
+const LEAST_SCALE: f64 = 1e-100;
+
+/// What the points so far count for.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Shares {
+    /// Offsets, `sum_k A_{k-1} delta_k`, are kept over this: what counts for less is not touched.
     scale: f64,
     /// `A_t`
     mass: f64,
@@ -26,8 +30,56 @@ pub(super) struct Average {
     total: f64,
 }
 
-/// Below this the offset is scaled indeed, long before its numbers are too large.
-const LEAST_SCALE: f64 = 1e-100;
+impl Default for Shares {
+    fn default() -> Self {
+        Self { scale: 1.0, mass: 0.0, total: 0.0 }
+    }
+}
+
+impl Shares {
+    /// What a step adds to an offset, for each unit.
+    pub(super) fn of_step(&self) -> f64 {
+        self.mass / self.scale
+    }
+
+    /// Counts the point `scale * v` with this weight.
+    pub(super) fn count(&mut self, weight: f64, scale: f64) {
+        self.mass += weight * scale;
+        self.total += weight;
+    }
+
+    /// Lets the points so far count for `share` of what they did. Where a factor is returned, offsets are to be multiplied
+    /// by it.
+    pub(super) fn discount(&mut self, share: f64) -> Option<f64> {
+        self.scale *= share;
+        self.mass *= share;
+        self.total *= share;
+        (self.scale < LEAST_SCALE).then(|| std::mem::replace(&mut self.scale, 1.0))
+    }
+
+    /// No point yet?
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0.0
+    }
+
+    /// The mean of a number that is `v` now; v itself before any point was counted.
+    pub(super) fn mean(&self, v: f64, offset: f64) -> f64 {
+        if self.is_empty() { v } else { 1.0 / self.total * (self.mass * v - self.scale * offset) }
+    }
+
+    /// Asked of one that was read from a file.
+    pub(super) fn is_sound(&self) -> bool {
+        (LEAST_SCALE..=1.0).contains(&self.scale) && is_sound(self.mass) && is_sound(self.total)
+    }
+}
+
+/// The mean of points that are vectors.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Average {
+    /// `sum_k A_{k-1} delta_k`
+    offset: Weights,
+    shares: Shares,
+}
 
 impl Average {
     pub(super) fn new(d: usize) -> Self {
@@ -36,24 +88,20 @@ impl Average {
 
     /// Of points in the form of these zeros.
     pub(super) fn of(zeros: Weights) -> Self {
-        Self { offset: zeros, scale: 1.0, mass: 0.0, total: 0.0 }
+        Self { offset: zeros, shares: Shares::default() }
     }
 
     /// Forgets the points so far. v stays what it is.
     pub(super) fn clear(&mut self) {
         self.offset.scale(0.0);
-        (self.scale, self.mass, self.total) = (1.0, 0.0, 0.0);
+        self.shares = Shares::default();
     }
 
     /// Lets the points so far count for `share` of what they did.
     pub(super) fn discount(&mut self, share: f64) {
-        self.scale *= share;
-        if self.scale < LEAST_SCALE {
-            self.offset.scale(self.scale);
-            self.scale = 1.0;
+        if let Some(factor) = self.shares.discount(share) {
+            self.offset.scale(factor);
         }
-        self.mass *= share;
-        self.total *= share;
     }
 
     /// Can this be the mean of points of `d` coordinates? Asked of one that was read from a file.
@@ -67,39 +115,31 @@ impl Average {
     }
 
     fn is_sound(&self) -> bool {
-        let is_scale = (LEAST_SCALE..=1.0).contains(&self.scale);
-        is_scale && self.offset.all(is_sound) && is_sound(self.mass) && is_sound(self.total)
-    }
-
-    /// No point yet?
-    pub(super) fn is_empty(&self) -> bool {
-        self.total == 0.0
+        self.shares.is_sound() && self.offset.all(is_sound)
     }
 
     /// Where the parts of a step of v go.
     pub(super) fn step<'a>(&'a mut self, v: &'a mut Weights) -> Step<'a> {
-        Step { v: v.as_mut_slice(), offset: self.offset.as_mut_slice(), mass: self.mass / self.scale }
+        Step { v: v.as_mut_slice(), offset: self.offset.as_mut_slice(), mass: self.shares.of_step() }
     }
 
     /// Takes note of a step of v by `change * phi` in a slot.
     #[inline]
     pub(super) fn stepped(&mut self, block: Block, slot: u32, phi: SparseView<'_>, change: f64) {
-        self.offset.add(block, slot, phi, self.mass / self.scale * change);
+        self.offset.add(block, slot, phi, self.shares.of_step() * change);
     }
 
     /// Counts the point `scale * v` with this weight.
     pub(super) fn count(&mut self, weight: f64, scale: f64) {
-        self.mass += weight * scale;
-        self.total += weight;
+        self.shares.count(weight, scale);
     }
 
     /// The mean so far; v itself before any point was counted.
     pub(super) fn mean(&self, v: &Weights) -> Weights {
-        if self.is_empty() {
-            return v.clone();
+        let mut mean = v.clone();
+        if !self.shares.is_empty() {
+            mean.combine(&self.offset, |v, offset| self.shares.mean(v, offset));
         }
-        let (share, mut mean) = (1.0 / self.total, v.clone());
-        mean.combine(&self.offset, |v, offset| share * (self.mass * v - self.scale * offset));
         mean
     }
 }
@@ -139,8 +179,8 @@ mod tests {
             let j = random.below(d) as u32;
             average.step(&mut v).part(block, 0, SparseView::new(&[j], &[1.0]), random.unit() - 0.4);
             average.count(1.0 + random.unit(), 1.0);
-            let weight = average.total - total;
-            total = average.total;
+            let weight = average.shares.total - total;
+            total = average.shares.total;
             dense.iter_mut().zip(v.as_slice()).for_each(|(sum, v)| *sum += weight * v);
             for (lazy, dense) in average.mean(&v).as_slice().iter().zip(&dense) {
                 assert!((lazy - dense / total).abs() <= 1e-9, "{t}: {lazy} {}", dense / total);
@@ -153,7 +193,7 @@ mod tests {
                 }
             }
         }
-        assert!(average.scale > LEAST_SCALE && average.is_of(d));
+        assert!(average.shares.scale > LEAST_SCALE && average.is_of(d));
     }
 
     #[test]

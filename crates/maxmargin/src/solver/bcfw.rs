@@ -87,7 +87,7 @@ impl Solver for Bcfw {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
-        let status = scope(|scope| {
+        let (status, w) = scope(|scope| {
             let pace = Pace::new(problem);
             let lanes = Lanes::new(scope, problem, pace.side_by_side, pool.threads())?;
             let mut run = Run::new(self, problem, settings.seed, &pool, pace, lanes);
@@ -96,9 +96,9 @@ impl Solver for Bcfw {
                 (None, Some(start)) => run.start(start, &mut course)?,
                 (None, None) => {}
             }
-            run.rounds(&mut course)
+            Ok::<_, Error>((run.rounds(&mut course)?, std::mem::take(&mut run.dual.blocks.w)))
         })?;
-        course.finish(status)
+        course.finish_over(status, w)
     }
 }
 
@@ -120,6 +120,17 @@ impl Tally {
     fn rate(&self) -> f64 {
         if self.work > 0.0 { self.rise / self.work } else { 0.0 }
     }
+}
+
+/// Where an exact pass is made.
+#[derive(Debug, Clone, Copy)]
+enum At<'w> {
+    /// At w.
+    Last,
+    /// At the mean of the points.
+    Mean,
+    /// Where the user starts.
+    Given(&'w Weights),
 }
 
 /// Where a run stands between two rounds, beside its dual and the order of its visits.
@@ -172,7 +183,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Where the user says where to start, the first outputs are taken there; the dual begins at 0 all the same, for its
     /// value must be a bound.
     fn start(&mut self, start: &Weights, course: &mut Course<'_>) -> Result<()> {
-        self.exact_pass(start, course)?;
+        self.exact_pass(At::Given(start), course)?;
         self.settle(course)
     }
 
@@ -207,15 +218,12 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             if let ControlFlow::Break(status) = last {
                 if status != Status::Converged && !self.position.certified {
                     // The best so far may be from long ago.
-                    let at = if matches!(status, Status::MaxSeconds | Status::Interrupted) {
+                    if matches!(status, Status::MaxSeconds | Status::Interrupted) {
                         // Who is in a hurry does not wait for two passes.
-                        vec![self.best_point()?.0]
+                        let (at, _) = self.best_point()?;
+                        self.exact_pass(at, course)?;
                     } else {
-                        self.dual.blocks.rebuild()?;
-                        vec![self.dual.mean(), self.dual.blocks.w.clone()]
-                    };
-                    for at in at {
-                        self.exact_pass(&at, course)?;
+                        self.exact_passes(course)?;
                     }
                 }
                 return Ok(status);
@@ -277,44 +285,62 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         course.so_far.stalled = *stalled >= STALLED_PASSES;
 
         let exact = if *since_exact >= EXACT_EVERY || !rises {
-            self.dual.blocks.rebuild()?;
-            let mean = self.dual.mean();
-            self.exact_pass(&mean, course)?;
-            Some(self.dual.blocks.w.clone())
+            Some(self.exact_passes(course)?)
         } else if self.visits.total_gap() <= LOOK_AT * course.target() {
             let (at, gap) = self.best_point()?;
-            (gap <= course.target()).then_some(at)
+            if gap <= course.target() { Some(self.exact_pass(at, course)?) } else { None }
         } else {
             None
         };
-        let primal = exact.map(|at| self.exact_pass(&at, course)).transpose()?;
-        if primal.is_some() {
+        if exact.is_some() {
             self.dual.discount_mean();
         }
         self.visits.begin_pass();
-        Ok(primal)
+        Ok(exact)
     }
 
     /// Of w and the mean of the points since the last exact pass the better one, and its gap, as far as the outputs tell
     /// that the examples have met: P - D is no less.
-    fn best_point(&mut self) -> Result<(Weights, f64)> {
+    fn best_point(&mut self) -> Result<(At<'static>, f64)> {
         self.dual.blocks.rebuild()?;
-        let mean = self.dual.mean();
-        let (at_w, at_mean) = (self.dual.glance(self.pool, &self.dual.blocks.w)?, self.dual.glance(self.pool, &mean)?);
-        let (at, primal) = if at_mean < at_w { (mean, at_mean) } else { (self.dual.blocks.w.clone(), at_w) };
-        Ok((at, primal - self.dual.blocks.value()))
+        let (at_w, bound) = (self.dual.glance(self.pool)?, self.dual.blocks.value());
+        if self.dual.has_mean() {
+            self.dual.go_to_mean()?;
+            let at_mean = self.dual.glance(self.pool)?;
+            self.dual.blocks.rebuild()?;
+            if at_mean < at_w {
+                return Ok((At::Mean, at_mean - bound));
+            }
+        }
+        Ok((At::Last, at_w - bound))
+    }
+
+    /// Exact passes at the mean of the points and at w; returns P at w.
+    fn exact_passes(&mut self, course: &mut Course<'_>) -> Result<f64> {
+        self.dual.blocks.rebuild()?;
+        if self.dual.has_mean() {
+            self.exact_pass(At::Mean, course)?;
+        }
+        self.exact_pass(At::Last, course)
     }
 
     /// Asks the oracle for all examples at one point; returns P there. The outputs that it finds are not lost: the next
     /// visits try them.
-    fn exact_pass(&mut self, at: &Weights, course: &mut Course<'_>) -> Result<f64> {
+    fn exact_pass(&mut self, at: At<'_>, course: &mut Course<'_>) -> Result<f64> {
         let worth = self.worth(course);
         let (dual, pool) = (&mut self.dual, self.pool);
         course.bound(dual.blocks.value());
-        let standing = course.in_oracle(|| dual.examine(pool, at, worth))?;
+        if matches!(at, At::Mean) {
+            dual.go_to_mean()?;
+        }
+        let point = if let At::Given(start) = at { start } else { &dual.blocks.w };
+        let standing = course.in_oracle(|| dual.examine(pool, point, worth))?;
         course.so_far.oracle_calls += self.problem.len() as u64;
-        course.offer(at, standing.primal);
-        if *at == dual.blocks.w {
+        course.offer(point, standing.primal);
+        let is_last = *point == dual.blocks.w;
+        if matches!(at, At::Mean) {
+            dual.blocks.rebuild()?;
+        } else if is_last {
             self.visits.set_gaps(standing.gaps);
             self.position.since_exact = 0;
         }
@@ -353,6 +379,6 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
 
     /// The mean of the points: as a rule it predicts better than the last one, and there may be no exact pass for long.
     fn weights(&self) -> Option<Cow<'_, Weights>> {
-        Some(Cow::Owned(self.dual.mean()))
+        self.dual.mean().ok().map(Cow::Owned)
     }
 }

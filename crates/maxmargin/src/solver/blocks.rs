@@ -79,11 +79,13 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         for (i, held) in blocks.into_iter().enumerate() {
             let sum: f64 = held.iter().map(|held| held.alpha).sum();
             check(held.iter().all(|held| held.alpha >= 0.0) && is_sound(sum), "dual variables")?;
-            for Held { y, term, alpha, used } in held {
+            for Held { y, term, alpha, used, offset } in held {
                 check(!self.has(i, &y) && task.check(problem.input(i), &y).is_ok(), "outputs")?;
                 check(term == problem.term(task.loss(problem.truth(i), &y)), "terms")?;
                 self.add(i, y, used)?;
-                self.own[i].held.last_mut().expect("what was added").alpha = alpha;
+                check(is_sound(offset), "the mean")?;
+                let added = self.own[i].held.last_mut().expect("what was added");
+                (added.alpha, added.offset) = (alpha, offset);
             }
         }
         self.w = reader.take()?;
@@ -164,16 +166,9 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         Ok(gap)
     }
 
-    /// Visits block i, and hands what changed to `follow`, which moves w; with a kernel w is moved here. `found`: what the oracle found, at this w or shortly
-    /// before, and what it must be worth: it is taken in where it needs more slack by that than the outputs that the example
-    /// has. `now` marks the outputs that are of use.
-    pub(super) fn visit(
-        &mut self,
-        i: usize,
-        found: Option<(&T::Output, f64)>,
-        now: u32,
-        follow: impl FnOnce(&mut Weights, Changes<'_, 'a, T>) -> Result<()>,
-    ) -> Result<Visit> {
+    /// Visits block i. `found`: what the oracle found, at this w or shortly before, and what it must be worth: it is taken in
+    /// where it needs more slack by that than the outputs that the example has. `now` marks the outputs that are of use.
+    pub(super) fn visit(&mut self, i: usize, found: Option<(&T::Output, f64)>, now: u32) -> Result<Visit> {
         let limits = self.limits(i);
         if limits.cap == 0.0 || (found.is_none() && self.own[i].held.is_empty()) {
             return Ok(Visit::default());
@@ -201,7 +196,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             let changes = Changes { problem: self.problem, i, held: &self.own[i].held, before: &self.before };
             work += 1.0 + changes.iter().count() as f64;
             match self.problem.metric() {
-                None => follow(&mut self.w, changes)?,
+                None => changes.emit(&mut Accumulate { sum: self.w.as_mut_slice(), factor: 1.0 })?,
                 Some(metric) => {
                     self.step.clear();
                     changes.emit(&mut self.step)?;
@@ -254,7 +249,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
                 self.row.push(factor * sink.total);
             }
         }
-        self.own[i].push(Held { y, term, alpha: 0.0, used: now }, &self.row);
+        self.own[i].push(Held::new(y, term, now), &self.row);
         Ok(())
     }
 
@@ -269,18 +264,46 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.
     pub(super) fn rebuild(&mut self) -> Result<()> {
-        let (dense, coefficients) = self.w.both_mut();
-        let mut sink = Accumulate { sum: coefficients.unwrap_or(dense), factor: 1.0 };
-        sink.sum.fill(0.0);
+        self.go_to(|held| held.alpha)
+    }
+
+    /// Makes w the point `sum_j a_j lhs_j` of these weights, until it is rebuilt.
+    pub(super) fn go_to(&mut self, weight: impl Fn(&Held<T::Output>) -> f64) -> Result<()> {
+        let mut w = std::mem::take(&mut self.w);
+        let (dense, coefficients) = w.both_mut();
+        let done = self.sum(coefficients.unwrap_or(dense), weight);
+        if let Some(metric) = self.problem.metric() {
+            metric.refresh(&mut w, self.pool);
+        }
+        self.w = w;
+        done
+    }
+
+    /// `sum_j a_j lhs_j` of these weights, into `sum`.
+    pub(super) fn sum(&self, sum: &mut [f64], weight: impl Fn(&Held<T::Output>) -> f64) -> Result<()> {
+        sum.fill(0.0);
+        let mut sink = Accumulate { sum, factor: 1.0 };
         for (i, block) in self.own.iter().enumerate() {
-            for held in block.held.iter().filter(|held| held.alpha > 0.0) {
-                self.problem.emit(i, &held.y, held.alpha * held.term.factor, &mut sink)?;
+            for held in &block.held {
+                let weight = weight(held);
+                if weight > 0.0 {
+                    self.problem.emit(i, &held.y, weight * held.term.factor, &mut sink)?;
+                }
             }
         }
-        if let Some(metric) = self.problem.metric() {
-            metric.refresh(&mut self.w, self.pool);
-        }
         Ok(())
+    }
+
+    /// After a visit of block i that raised the dual: the mean remembers its steps, each with what A was before it.
+    pub(super) fn remember(&mut self, i: usize, mass: f64) {
+        for (held, before) in self.own[i].held.iter_mut().zip(&self.before) {
+            held.offset += mass * (held.alpha - before);
+        }
+    }
+
+    /// Multiplies all that the mean remembers.
+    pub(super) fn scale_offsets(&mut self, factor: f64) {
+        self.own.iter_mut().flat_map(|block| &mut block.held).for_each(|held| held.offset *= factor);
     }
 
     /// Number of outputs, and of those with weight.
@@ -289,9 +312,12 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         held.fold((0, 0), |(all, active), held| (all + 1, active + usize::from(held.alpha > 0.0)))
     }
 
-    /// Forgets outputs without weight that were last of use before `since`.
-    pub(super) fn drop_idle(&mut self, since: u32) {
-        self.own.iter_mut().for_each(|block| block.drop_idle(since));
+    /// Forgets outputs without weight that were last of use before `since`, unless they are needed still: asked with the
+    /// number of the example.
+    pub(super) fn drop_idle(&mut self, since: u32, is_needed: impl Fn(usize, &Held<T::Output>) -> bool) {
+        for (i, block) in self.own.iter_mut().enumerate() {
+            block.drop_idle(since, |held| is_needed(i, held));
+        }
     }
 }
 
@@ -303,7 +329,7 @@ fn collected<T: Task>(problem: &Problem<'_, T>, i: usize, y: &T::Output, factor:
 }
 
 /// What a visit has changed in a block.
-pub(super) struct Changes<'c, 'a, T: Task> {
+struct Changes<'c, 'a, T: Task> {
     problem: &'c Problem<'a, T>,
     i: usize,
     held: &'c [Held<T::Output>],
@@ -318,7 +344,7 @@ impl<T: Task> Changes<'_, '_, T> {
     }
 
     /// The change of w.
-    pub(super) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
+    fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         self.iter().try_for_each(|(held, change)| self.problem.emit(self.i, &held.y, change * held.term.factor, sink))
     }
 }

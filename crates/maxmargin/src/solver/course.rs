@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Header, Reader, Resumable, Writer, check, check_form};
+use super::state::{Header, Reader, Resumable, Writer, check, is_sound};
 use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
 use crate::qp::LARGEST;
 use crate::task::Task;
-use crate::weights::Weights;
+use crate::weights::{Kept, Weights};
 
 /// Makes the dual QP's tolerance tighter while its solutions do not rise by it: a tolerance that follows the gap can be
 /// met without a step, and the same point would come back for ever.
@@ -54,7 +54,7 @@ pub(super) struct SoFar {
     pub(super) stalled: bool,
     /// A solver without a bound has reached what it wants.
     pub(super) done: bool,
-    best: Weights,
+    best: Kept,
     pub(super) primal: f64,
     /// P of the best point is from an exact pass that was made for it.
     verified: bool,
@@ -84,7 +84,7 @@ impl SoFar {
             support: 0,
             stalled: false,
             done: false,
-            best: start,
+            best: Kept::from(start),
             primal: f64::INFINITY,
             verified: false,
             // w = 0 and no slack is below everything.
@@ -94,7 +94,7 @@ impl SoFar {
     }
 
     /// Is this what a run on this problem can have reached from weights of the form of `start`?
-    fn check<T: Task>(&self, problem: &Problem<'_, T>, start: &Weights) -> Result<()> {
+    fn check<T: Task>(&self, problem: &Problem<'_, T>, start: &Kept) -> Result<()> {
         let counters = [self.rounds, self.oracle_calls, self.cache_hits];
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
@@ -102,7 +102,7 @@ impl SoFar {
         // P is negative at times where a kernel has no feature map.
         let least = if problem.metric().is_some() { -LARGEST } else { 0.0 };
         check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
-        check_form(&self.best, start)
+        check(self.best.fits(&start.weights()) && self.best.all(is_sound), "weights")
     }
 }
 
@@ -224,7 +224,7 @@ impl<'o> Course<'o> {
         let so_far: SoFar = reader.take()?;
         so_far.check(problem, &self.so_far.best)?;
         if growth.is_some() {
-            let primal = self.offer_exact(problem, &so_far.best, pool)?;
+            let primal = self.offer_exact(problem, &Weights::from(so_far.best), pool)?;
             check(primal.is_finite(), "weights")?;
             self.so_far.verified = true;
         } else {
@@ -261,7 +261,7 @@ impl<'o> Course<'o> {
     pub(super) fn offer(&mut self, w: &Weights, primal: f64) {
         if primal < self.so_far.primal {
             (self.so_far.primal, self.so_far.verified) = (primal, false);
-            self.so_far.best.clone_from(w);
+            self.so_far.best.replace(w);
         }
     }
 
@@ -287,7 +287,7 @@ impl<'o> Course<'o> {
 
     /// Makes this point the answer, for a solver that does not go by P, and finds P there.
     pub(super) fn answer<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<()> {
-        self.so_far.best.clone_from(w);
+        self.so_far.best.replace(w);
         self.so_far.verified = false;
         self.verify(problem, pool)
     }
@@ -298,9 +298,9 @@ impl<'o> Course<'o> {
             return Ok(());
         }
         self.so_far.oracle_calls += self.examples as u64;
-        let best = std::mem::take(&mut self.so_far.best);
+        let best = Weights::from(std::mem::take(&mut self.so_far.best));
         self.so_far.primal = self.in_oracle(|| problem.objective(&best, pool))?;
-        (self.so_far.best, self.so_far.verified) = (best, true);
+        (self.so_far.best, self.so_far.verified) = (best.into(), true);
         Ok(())
     }
 
@@ -420,12 +420,18 @@ impl<'o> Course<'o> {
     }
 
     /// The best weights and the report on them.
-    pub(super) fn finish(mut self, status: Status) -> Result<Solution> {
+    pub(super) fn finish(self, status: Status) -> Result<Solution> {
+        self.finish_over(status, Weights::default())
+    }
+
+    /// The same; the weights may have the memory of others, which the solver needs no longer.
+    pub(super) fn finish_over(mut self, status: Status, others: Weights) -> Result<Solution> {
         // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
         // that somebody else wrote may bring.
         let is_above = self.so_far.dual > self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c;
         // Or a kernel whose matrix has no feature map once it is rounded: then there is none.
-        if is_above && self.so_far.best.has_coefficients() {
+        let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
+        if is_above && weights.has_coefficients() {
             self.so_far.worth = Worth::Estimate;
         }
         let is_bound = self.can_prove && self.so_far.worth == Worth::Bound;
@@ -459,7 +465,7 @@ impl<'o> Course<'o> {
             seconds_qp: self.so_far.seconds_qp,
             disagreement: None,
         };
-        Ok(Solution { weights: self.so_far.best, report, train_loss: None, state: self.kept? })
+        Ok(Solution { weights, report, train_loss: None, state: self.kept? })
     }
 }
 
@@ -472,7 +478,7 @@ struct Here<'h, 'o, S> {
 
 impl<S: Resumable> Snapshot for Here<'_, '_, S> {
     fn weights(&self) -> Cow<'_, Weights> {
-        self.solver.weights().unwrap_or(Cow::Borrowed(&self.so_far.best))
+        self.solver.weights().unwrap_or_else(|| self.so_far.best.weights())
     }
 
     fn save(&self) -> Result<State> {

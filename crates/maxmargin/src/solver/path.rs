@@ -26,11 +26,12 @@ pub fn follow<T: Task, O: Observer>(
     let mut settings = settings.clone();
     for (k, &c) in ladder.iter().enumerate() {
         let problem = problem.with_c(c);
-        let mut end = End { observer, is_wanted: k + 1 < ladder.len(), state: None };
+        let goes_on = k + 1 < ladder.len();
+        let mut end = End { observer, is_wanted: goes_on, state: None };
         let solution = solver.solve(&problem, &settings, &mut end)?;
         // A resumed run that was over already has no rounds, and ends in the state where it began.
         let state = end.state.or(settings.resume.take());
-        settings.warm_start = state.is_none().then(|| solution.weights.clone());
+        settings.warm_start = (goes_on && state.is_none()).then(|| solution.weights.clone());
         settings.resume = state;
         if reached(observer, &problem, solution)?.is_break() {
             break;

@@ -149,14 +149,14 @@ impl Training {
 
 /// The rows of all pieces, over the names of at least `min_count` tokens.
 fn kept(all: Counted, pieces: Vec<Rows>, min_count: u32, pool: &Pool) -> (SparseMatrix, Dictionary) {
-    /// Pieces that are there both in the old numbers and in the new ones.
-    const AT_ONCE: usize = 64;
+    /// Pieces for each thread that are there both in the old numbers and in the new ones.
+    const AT_ONCE: usize = 2;
     let (mut names, new_ids) = all.frequent(min_count);
     let mut matrix = SparseMatrix::new();
     matrix.reserve(0, pieces.iter().map(|piece| piece.rows.entries()).sum());
     let mut pieces = pieces.into_iter();
     loop {
-        let some: Vec<Rows> = pieces.by_ref().take(AT_ONCE).collect();
+        let some: Vec<Rows> = pieces.by_ref().take(AT_ONCE * pool.threads()).collect();
         if some.is_empty() {
             break;
         }

@@ -35,7 +35,10 @@ struct Count {
 pub(super) struct NewRows {
     names: Dictionary,
     counts: Vec<Count>,
-    entries: Vec<(u32, f32)>,
+    /// The names of the entries.
+    ids: Vec<u32>,
+    /// Their values; none while all are 1, as they are in most texts.
+    values: Option<Vec<f32>>,
     ends: Vec<usize>,
     /// The first entry of the row that is being filled.
     start: usize,
@@ -43,16 +46,24 @@ pub(super) struct NewRows {
 }
 
 impl NewRows {
+    /// Adds an entry; returns the number of its name.
     #[inline]
-    fn add(&mut self, name: &[u8], value: f32) {
-        let Some(id) = self.names.intern(name) else {
-            self.error = Some(TOO_MANY);
-            return;
-        };
-        let at = self.entries.len();
+    pub(super) fn add(&mut self, name: &[u8], value: f32) -> Option<u32> {
+        let id = self.names.intern(name);
+        match id {
+            Some(id) => self.add_known(id, value),
+            None => self.error = Some(TOO_MANY),
+        }
+        id
+    }
+
+    /// As [`add`](Self::add), of a name that has this number.
+    #[inline]
+    pub(super) fn add_known(&mut self, id: u32, value: f32) {
+        let at = self.ids.len();
         if let Some(count) = self.counts.get_mut(id as usize) {
             if count.at >= self.start {
-                let sum = &mut self.entries[count.at].1;
+                let sum = &mut self.values.get_or_insert_with(|| vec![1.0; at])[count.at];
                 *sum += value;
                 if !sum.is_finite() {
                     self.error = Some(TOO_LARGE);
@@ -61,13 +72,17 @@ impl NewRows {
             }
             *count = Count { tokens: count.tokens.saturating_add(1), at };
         } else {
+            debug_assert_eq!(self.counts.len(), id as usize, "names are numbered as they come");
             self.counts.push(Count { tokens: 1, at });
         }
-        self.entries.push((id, value));
+        self.ids.push(id);
+        if value != 1.0 || self.values.is_some() {
+            self.values.get_or_insert_with(|| vec![1.0; at]).push(value);
+        }
     }
 
     fn end(&mut self) -> Result<(), String> {
-        self.start = self.entries.len();
+        self.start = self.ids.len();
         self.ends.push(self.start);
         self.error.map_or(Ok(()), |what| Err(what.to_owned()))
     }
@@ -80,23 +95,30 @@ impl NewRows {
     /// Gives back what only reading needs.
     pub(super) fn forget_names(&mut self) {
         (self.names, self.counts) = (Dictionary::new(), Vec::new());
+        self.ids.shrink_to_fit();
+        self.values.iter_mut().for_each(Vec::shrink_to_fit);
+        self.ends.shrink_to_fit();
     }
 
     /// Number of entries.
     pub(super) fn entries(&self) -> usize {
-        self.entries.len()
+        self.ids.len()
     }
 
     /// The rows with other numbers for the names; [`Dictionary::NONE`] leaves a feature out.
     pub(super) fn renumbered(&self, new_ids: &[u32]) -> SparseMatrix {
         let mut matrix = SparseMatrix::new();
-        matrix.reserve(self.ends.len(), self.entries.len());
+        matrix.reserve(self.ends.len(), self.ids.len());
         let mut row = Vec::new();
         let mut start = 0;
         for &end in &self.ends {
             row.clear();
-            let known = self.entries[start..end].iter().map(|&(id, value)| (new_ids[id as usize], value));
-            row.extend(known.filter(|&(id, value)| id != Dictionary::NONE && value != 0.0));
+            let ids = self.ids[start..end].iter().map(|&id| new_ids[id as usize]);
+            match &self.values {
+                None => row.extend(ids.map(|id| (id, 1.0))),
+                Some(values) => row.extend(ids.zip(values[start..end].iter().copied())),
+            }
+            row.retain(|&(id, value)| id != Dictionary::NONE && value != 0.0);
             row.sort_unstable_by_key(|&(id, _)| id);
             matrix.push_row(row.iter().copied());
             start = end;
@@ -117,11 +139,11 @@ impl Sink for Growing {
 
     #[inline]
     fn feature(&mut self, name: &[u8], value: f32) {
-        self.features.add(name, value);
+        let _ = self.features.add(name, value);
     }
 
     fn edge(&mut self, name: &[u8]) {
-        self.edges.add(name, 1.0);
+        let _ = self.edges.add(name, 1.0);
     }
 
     fn end_token(&mut self) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
-use crate::solver::average::Average;
+use crate::solver::average::Shares;
 use crate::solver::blocks::{Blocks, Visit};
 use crate::solver::state::{Reader, Writer, check, is_sound};
 use crate::task::Task;
@@ -11,6 +11,9 @@ use crate::weights::Weights;
 
 /// What points before an exact pass count for after it.
 const OLD: f64 = 0.1;
+
+/// An output without weight is kept as long as it has more than this share of its example's cap in the mean.
+const FORGOTTEN: f64 = 1e-3;
 
 /// Parts of an exact pass, for threads to share.
 const PARTS: usize = 64;
@@ -25,13 +28,15 @@ pub(super) struct Standing<Y> {
     pub(super) met: Vec<(usize, Y)>,
 }
 
-/// The dual variables, w, and its mean.
+/// The dual variables, w, and what tells the mean of the points.
 pub(super) struct Dual<'p, 'a, T: Task> {
     problem: &'p Problem<'a, T>,
     pub(super) blocks: Blocks<'p, 'a, T>,
     /// Of the points that w went through, the k-th with weight k (Lacoste-Julien et al. 2013, section 4). As that mean lags
     /// behind, points before the last exact pass count for a tenth of it, those before the last but one for a hundredth.
-    average: Average,
+    /// w is a combination of left sides, so its mean is that of their coefficients: no second vector is kept, nor touched by
+    /// each step.
+    shares: Shares,
     points: f64,
     /// Counts the passes, so that idle outputs can be told.
     pass: u32,
@@ -39,43 +44,40 @@ pub(super) struct Dual<'p, 'a, T: Task> {
 
 impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     pub(super) fn new(problem: &'p Problem<'a, T>, pool: &'p Pool) -> Self {
-        // With a kernel a step changes all of w, and its mean would cost as much again: there w itself is what counts.
-        let average = Average::new(if problem.metric().is_some() { 0 } else { problem.dimension() });
-        Self { problem, blocks: Blocks::new(problem, pool), average, points: 0.0, pass: 0 }
+        Self { problem, blocks: Blocks::new(problem, pool), shares: Shares::default(), points: 0.0, pass: 0 }
     }
 
     /// Writes what the next visit starts from.
     pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
         self.blocks.write(out)?;
-        out.put(&self.average)?;
-        out.put(&(self.points, self.pass))
+        out.put(&(self.shares, self.points, self.pass))
     }
 
     /// Reads it again.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.blocks.read(reader)?;
-        self.average = reader.take()?;
-        let d = if self.problem.metric().is_some() { 0 } else { self.problem.dimension() };
-        check(self.average.is_of(d), "the mean")?;
-        (self.points, self.pass) = reader.take()?;
-        // Without points there is no mean, and with a kernel there are none.
-        check(is_sound(self.points) && (d > 0 || self.average.is_empty()), "the mean")
+        (self.shares, self.points, self.pass) = reader.take()?;
+        let is_none = self.problem.metric().is_none() || self.shares.is_empty();
+        check(self.shares.is_sound() && is_sound(self.points) && is_none, "the mean")
     }
 
     /// C has grown by this factor (or shrunk).
     pub(super) fn rescale(&mut self, growth: f64) -> Result<()> {
-        self.average.clear();
-        self.points = 0.0;
+        (self.shares, self.points) = (Shares::default(), 0.0);
+        self.blocks.scale_offsets(0.0);
         self.blocks.rescale(growth)
     }
 
     /// Visits block i, with what the oracle found and from what violation on that is worth taking in.
     pub(super) fn visit(&mut self, i: usize, found: Option<(&T::Output, f64)>) -> Result<Visit> {
-        let average = &mut self.average;
-        let visit = self.blocks.visit(i, found, self.pass, |w, changes| changes.emit(&mut average.step(w)))?;
+        let visit = self.blocks.visit(i, found, self.pass)?;
+        // With a kernel the mean of the points would cost as many rows of it as w does: there w itself is what counts.
         if visit.work > 0.0 && self.problem.metric().is_none() {
+            if visit.rise > 0.0 {
+                self.blocks.remember(i, self.shares.of_step());
+            }
             self.points += 1.0;
-            self.average.count(self.points, 1.0);
+            self.shares.count(self.points, 1.0);
         }
         Ok(visit)
     }
@@ -116,8 +118,9 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         Ok(all)
     }
 
-    /// P at the point `at`, as far as the outputs tell that the examples have met: a lower bound of it.
-    pub(super) fn glance(&self, pool: &Pool, at: &Weights) -> Result<f64> {
+    /// P at w, as far as the outputs tell that the examples have met: a lower bound of it.
+    pub(super) fn glance(&self, pool: &Pool) -> Result<f64> {
+        let at = &self.blocks.w;
         let parts = pool.map(ranges(self.problem.len(), PARTS), |range| {
             let mut values = Vec::new();
             let slack = |i| Ok(self.blocks.cost(i, self.blocks.look(i, at, &mut values)?));
@@ -127,20 +130,43 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         Ok(0.5 * at.norm2() + slack)
     }
 
-    /// The mean of the points so far, those before the last exact pass discounted.
-    pub(super) fn mean(&self) -> Weights {
-        self.average.mean(&self.blocks.w)
+    /// Is the mean of the points another one than w?
+    pub(super) fn has_mean(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
+    /// Makes w the mean of the points so far, those before the last exact pass discounted, until it is rebuilt. A vector of
+    /// its own would take as much memory as w.
+    pub(super) fn go_to_mean(&mut self) -> Result<()> {
+        let shares = self.shares;
+        self.blocks.go_to(|held| shares.mean(held.alpha, held.offset))
+    }
+
+    /// That mean.
+    pub(super) fn mean(&self) -> Result<Weights> {
+        if !self.has_mean() {
+            return Ok(self.blocks.w.clone());
+        }
+        let mut mean = self.problem.zero();
+        self.blocks.sum(mean.as_mut_slice(), |held| self.shares.mean(held.alpha, held.offset))?;
+        Ok(mean)
     }
 
     /// An exact pass begins another stretch: the points before it count little from now on.
     pub(super) fn discount_mean(&mut self) {
-        self.average.discount(OLD);
+        if let Some(factor) = self.shares.discount(OLD) {
+            self.blocks.scale_offsets(factor);
+        }
     }
 
     /// Ends a pass: outputs without weight that were of no use for `idle` passes are dropped.
     pub(super) fn end_pass(&mut self, idle: u32) {
         self.pass = self.pass.saturating_add(1);
-        self.blocks.drop_idle(self.pass.saturating_sub(idle));
+        let (problem, shares, c) = (self.problem, self.shares, self.problem.formulation().c);
+        self.blocks.drop_idle(self.pass.saturating_sub(idle), |i, held| {
+            let cap = c * problem.weight(i) / problem.len() as f64;
+            shares.mean(held.alpha, held.offset) > FORGOTTEN * cap
+        });
     }
 }
 
@@ -205,7 +231,7 @@ mod tests {
                     "{gap}, {primal}, {}",
                     dual.blocks.value()
                 );
-                assert!(dual.glance(&pool, &dual.blocks.w).unwrap() <= primal * (1.0 + 1e-12));
+                assert!(dual.glance(&pool).unwrap() <= primal * (1.0 + 1e-12));
                 for i in 0..N {
                     let sum: f64 = dual.blocks.of(i).held.iter().map(|held| held.alpha).sum();
                     let cap = dual.blocks.limits(i).cap;
@@ -218,5 +244,50 @@ mod tests {
             }
             assert!((dual.blocks.value() - before - rise).abs() <= 1e-10 * before);
         }
+    }
+
+    #[test]
+    fn the_mean_is_that_of_the_points() {
+        let mut random = Random::new(9);
+        let pool = Pool::new(1).unwrap();
+        let task = Multiclass::new(4, Costs::zero_one(4));
+        let (x, y) = (random_rows(&mut random), (0..N).map(|_| random.below(4) as u32).collect::<Vec<_>>());
+        let views = x.views();
+        let f = Formulation { c: 30.0, ..Formulation::default() };
+        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        let mut dual = Dual::new(&problem, &pool);
+        assert_eq!(dual.mean().unwrap(), problem.zero());
+        let (mut sum, mut total) = (vec![0.0; problem.dimension()], 0.0);
+        for t in 0..300 {
+            let before = dual.points;
+            wander(&mut dual, &mut random, 1);
+            if dual.points > before {
+                total += dual.points;
+                sum.iter_mut().zip(dual.blocks.w.as_slice()).for_each(|(sum, w)| *sum += dual.points * w);
+            }
+            if t % 70 == 69 {
+                // The offsets are scaled indeed at one of these.
+                for _ in 0..if t == 139 { 101 } else { 1 } {
+                    dual.discount_mean();
+                    total *= OLD;
+                    for sum in &mut sum {
+                        *sum *= OLD;
+                    }
+                }
+            }
+            if total > 1e-200 {
+                for (mean, sum) in dual.mean().unwrap().as_slice().iter().zip(&sum) {
+                    assert!((mean - sum / total).abs() <= 1e-9, "{t}: {mean} {}", sum / total);
+                }
+            }
+        }
+        // w is the mean until it is rebuilt.
+        let (mean, w) = (dual.mean().unwrap(), dual.blocks.w.clone());
+        dual.go_to_mean().unwrap();
+        assert_eq!(dual.blocks.w, mean);
+        assert!(mean != w);
+        dual.blocks.rebuild().unwrap();
+        let drift = dual.blocks.w.as_slice().iter().zip(w.as_slice()).map(|(a, b)| (a - b).abs());
+        assert!(drift.fold(0.0, f64::max) < 1e-12);
     }
 }

@@ -23,6 +23,16 @@ pub(in crate::solver) struct Held<Y> {
     pub(in crate::solver) alpha: f64,
     /// The pass in which it was last of use.
     pub(in crate::solver) used: u32,
+    /// What the mean of the points has to remember of it: `sum_k A_{k-1} delta_k` over the steps of alpha
+    /// ([`average`](crate::solver::average)).
+    pub(in crate::solver) offset: f64,
+}
+
+impl<Y> Held<Y> {
+    /// One with weight 0.
+    pub(super) fn new(y: Y, term: Term, now: u32) -> Self {
+        Self { y, term, alpha: 0.0, used: now, offset: 0.0 }
+    }
 }
 
 /// What bounds the weights of an example: a cap U and a ridge r.
@@ -158,9 +168,9 @@ impl<Y> Block<Y> {
         step * (slope - 0.5 * step * curvature)
     }
 
-    /// Forgets outputs without weight that were of no use since the pass `since`.
-    pub(super) fn drop_idle(&mut self, since: u32) {
-        let keeps = |held: &Held<Y>| held.alpha > 0.0 || held.used >= since;
+    /// Forgets outputs without weight that were of no use since the pass `since`, unless they are needed still.
+    pub(super) fn drop_idle(&mut self, since: u32, is_needed: impl Fn(&Held<Y>) -> bool) {
+        let keeps = |held: &Held<Y>| held.alpha > 0.0 || held.used >= since || is_needed(held);
         if self.held.iter().all(keeps) {
             return;
         }
@@ -194,7 +204,7 @@ mod tests {
             lhs.push(random_vector(random));
             let row: Vec<f64> = lhs.iter().map(|l| dot(l, &lhs[y])).collect();
             let term = Term { factor: 1.0, rhs: random.unit() };
-            block.push(Held { y, term, alpha: 0.0, used: 0 }, &row);
+            block.push(Held::new(y, term, 0), &row);
         }
         let values = block.held.iter().map(|held| held.term.rhs).collect();
         (block, lhs, values)
@@ -242,7 +252,7 @@ mod tests {
         for (y, alpha, used) in [(0, 0.0, 4), (1, 0.5, 0), (2, 0.0, 3), (3, 0.0, 5), (4, 0.1, 9), (5, 0.0, 0)] {
             (block.held[y].alpha, block.held[y].used) = (alpha, used);
         }
-        block.drop_idle(4);
+        block.drop_idle(4, |_| false);
         assert_eq!(block.held.iter().map(|held| held.y).collect::<Vec<_>>(), [0, 1, 3, 4]);
         assert_eq!(block.gram.len(), 10);
         for (j, a) in block.held.iter().enumerate() {

@@ -1,7 +1,6 @@
 //! The blocks of the dual, solved over all of them.
 
 use crate::error::Result;
-use crate::features::Accumulate;
 use crate::parallel::Pool;
 use crate::problem::Problem;
 use crate::random::Random;
@@ -66,10 +65,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
 
     /// Solves over the cuts of example i, nearly. Returns what its gap was.
     pub(super) fn solve_own(&mut self, i: usize) -> Result<f64> {
-        let visit = self.blocks.visit(i, None, self.solutions, |w, changes| {
-            changes.emit(&mut Accumulate { sum: w.as_mut_slice(), factor: 1.0 })
-        })?;
-        Ok(visit.gap)
+        Ok(self.blocks.visit(i, None, self.solutions)?.gap)
     }
 
     /// Passes of block steps over all examples with cuts, in random order, until their gaps sum to at most `tolerance`.
@@ -108,7 +104,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
 
     /// Drops cuts that were of no use in the last `rounds` solutions.
     pub(super) fn drop_inactive(&mut self, rounds: u32) {
-        self.blocks.drop_idle(self.solutions.saturating_sub(rounds));
+        self.blocks.drop_idle(self.solutions.saturating_sub(rounds), |_, _| false);
         let blocks = &self.blocks;
         self.order.retain(|&i| !blocks.of(i as usize).held.is_empty());
     }
