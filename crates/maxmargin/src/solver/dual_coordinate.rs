@@ -68,7 +68,7 @@ const MAX_NEWTON: usize = 1024;
 
 /// What Newton steps cost: as a rule so many, each as long as so many looks at every example (of one output, of many), and a
 /// factorisation of d^3 / 3 multiplications. A look takes as long as 3 multiplications for each entry and output, and so many more.
-/// Measured on a9a, w8a, covertype and letter.
+/// Of one output estimated from steps on a9a, of many measured on covertype and letter.
 const NEWTON_STEPS: f64 = 20.0;
 const NEWTON_LOOKS: [f64; 2] = [0.65, 3.0];
 const LOOK: f64 = 80.0;

@@ -148,7 +148,7 @@ const OLD: f64 = 0.3;
 const LOOKED_AT: Range<usize> = 10..200;
 
 /// Up to so many pairs of labels in all examples the loss is decoded whenever it is looked whether the gap is proven: some seconds.
-const QUICK_PAIRS: f64 = 4e9;
+const QUICK_PAIRS: f64 = 2e10;
 
 /// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
 const QUICK: usize = 500;

@@ -134,7 +134,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             self.factored.unary(x, v, &mut |part| parts.push(part));
             for (label, change) in block.changes_towards(output[v], cap) {
                 slope += change * (self.score_of(parts, label, structure.domains[v]) + self.loss(truth[v], label));
-                parts.iter().for_each(|part| list(changes, part, label, structure.domains[v], change));
+                for part in &*parts {
+                    list(changes, part, label, structure.domains[v], change);
+                }
             }
         }
         for (block, (f, factor)) in duals.factors.iter().zip(structure.factors.iter().enumerate()) {
@@ -210,7 +212,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 parts.clear();
                 self.factored.unary(x, v, &mut |part| parts.push(part));
                 for (label, change) in [(from, -1.0), (output[v], 1.0)] {
-                    parts.iter().for_each(|part| list(changes, part, label, structure.domains[v], change));
+                    for part in &*parts {
+                        list(changes, part, label, structure.domains[v], change);
+                    }
                 }
             }
         }

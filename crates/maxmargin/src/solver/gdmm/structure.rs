@@ -155,7 +155,7 @@ impl<'a> Structure<'a> {
     }
 
     /// Is the variable of a joint the second of the factor's?
-    pub(super) fn is_second(&self, joint: &Joint) -> bool {
+    pub(super) fn is_second(&self, joint: Joint) -> bool {
         joint.number == self.factors[joint.factor as usize].start + 1
     }
 

@@ -279,7 +279,7 @@ impl Turn {
             let (place, factor) = (least.0, joint.factor);
             let label = duals.factors[factor as usize].held[place as usize].0;
             let stride = structure.stride_at(joint.number as usize);
-            let is_second = structure.is_second(joint);
+            let is_second = structure.is_second(*joint);
             self.ties.push(Tie { factor, place, label, base: label - stride * from, stride, is_second });
         }
         Some((at, from, score))
