@@ -493,6 +493,16 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
         (solver.fmo_parts.is_some() && !is_factorwise, "--fmo-parts", factorwise),
         (solver.inner.is_some() && !is_factorwise, "--inner", factorwise),
         (
+            solver.inner == Some(InnerName::Turns) && name == SolverName::SoftBcfw,
+            "--inner",
+            "soft-bcfw has nothing but its blocks: variables take turns with --solver gdmm",
+        ),
+        (
+            solver.inner == Some(InnerName::Turns) && args.task == Task::Multilabel,
+            "--inner",
+            "labels of sets come in and go by themselves: they have blocks or away-steps",
+        ),
+        (
             solver.inner == Some(InnerName::AwaySteps) && solver.fmo_parts.is_some_and(|parts| parts > 1),
             "--fmo-parts",
             "away steps look at all labels",

@@ -89,6 +89,7 @@ fn factorwise_training_is_for_labels_of_variables() {
     folder.run("train binary b.dat -m b.mm --certify").bad(2, &["--certify", "gdmm and soft-bcfw"]);
     folder.run("train binary b.dat -m b.mm --inner blocks").bad(2, &["--inner", "gdmm and soft-bcfw"]);
     folder.run("train binary b.dat -m b.mm --solver soft-bcfw --certify").bad(2, &["--certify", "--max-passes"]);
+    folder.run("train binary b.dat -m b.mm --solver soft-bcfw --inner turns").bad(2, &["--inner", "--solver gdmm"]);
     let both = "--inner away-steps --fmo-parts 3";
     folder.run(&format!("train binary b.dat -m b.mm --solver gdmm {both}")).bad(2, &["--fmo-parts", "away steps"]);
 }
