@@ -432,8 +432,6 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
     let is_mle = name == SolverName::Mle;
     let no_c = "perceptron and mle have no C";
     let no_bound = "perceptron and mle know no bound, hence no gap";
-    let is_factorwise = matches!(name, SolverName::Gdmm | SolverName::SoftBcfw);
-    let factorwise = "belongs to the solvers gdmm and soft-bcfw";
     let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (
@@ -473,6 +471,27 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--penalty",
             "subgradient, perceptron and mle have no hard margin; take n-slack",
         ),
+        (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
+        (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),
+        (problem.c.is_some() && is_perceptron, "--c", no_c),
+        (problem.c_per_example.is_some() && is_perceptron, "--c-per-example", no_c),
+        (problem.c_path.is_some() && is_perceptron, "--c-path", no_c),
+        (problem.c_path_per_example.is_some() && is_perceptron, "--c-path-per-example", no_c),
+        (args.stopping.epsilon.is_some() && is_perceptron, "--epsilon", no_bound),
+        (args.stopping.relative_gap.is_some() && is_perceptron, "--relative-gap", no_bound),
+    ];
+    let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    let reason = if is_auto { format!(" (--solver auto takes {word} here)") } else { String::new() };
+    refuse(&rules, &reason)?;
+    refuse(&factorwise_rules(args, name), &reason)
+}
+
+/// What only solvers that train factor by factor have, and what they have not.
+fn factorwise_rules(args: &Args, name: SolverName) -> Vec<Rule> {
+    let (problem, solver) = (&args.problem, &args.solver);
+    let is_factorwise = matches!(name, SolverName::Gdmm | SolverName::SoftBcfw);
+    let factorwise = "belongs to the solvers gdmm and soft-bcfw";
+    vec![
         (
             is_factorwise && args.tag.order == Some(2),
             "--order",
@@ -521,15 +540,5 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "belongs to the solvers gdmm and soft-bcfw; others prove their gap without being asked",
         ),
         (solver.warm_start.is_some() && is_factorwise, "--warm-start", "gdmm and soft-bcfw begin without weights"),
-        (is_mle && args.stopping.max_passes.is_some(), "--max-passes", "mle counts once"),
-        (is_mle && args.solver.warm_start.is_some(), "--warm-start", "mle counts anew, wherever it starts"),
-        (problem.c.is_some() && is_perceptron, "--c", no_c),
-        (problem.c_per_example.is_some() && is_perceptron, "--c-per-example", no_c),
-        (problem.c_path.is_some() && is_perceptron, "--c-path", no_c),
-        (problem.c_path_per_example.is_some() && is_perceptron, "--c-path-per-example", no_c),
-        (args.stopping.epsilon.is_some() && is_perceptron, "--epsilon", no_bound),
-        (args.stopping.relative_gap.is_some() && is_perceptron, "--relative-gap", no_bound),
-    ];
-    let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-    refuse(&rules, &if is_auto { format!(" (--solver auto takes {word} here)") } else { String::new() })
+    ]
 }
