@@ -65,11 +65,11 @@ impl Block {
         }
     }
 
-    /// Moves mass from the label at a place to another one; what is left below `nothing` goes along. A label without mass is let go,
+    /// Moves mass from the label at a place to another one; what is left of it may be rounding. A label without mass is let go,
     /// but for the truth, which is the first.
-    pub(super) fn shift(&mut self, place: usize, to: u32, step: f64, nothing: f64) {
+    pub(super) fn shift(&mut self, place: usize, to: u32, step: f64, cap: f64) {
         let left = self.held[place].1 - step;
-        self.held[place].1 = if left <= nothing { 0.0 } else { left };
+        self.held[place].1 = if left <= NOTHING * cap { 0.0 } else { left };
         match self.place(to) {
             Some(to) => self.held[to].1 += step,
             None => self.held.push((to, step)),

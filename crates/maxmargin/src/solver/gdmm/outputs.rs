@@ -25,9 +25,6 @@ const LOOKS: usize = 4;
 /// So many outputs give mass for one, at most.
 const MOST_TURNS: usize = 4;
 
-/// What is left of a mass below this share of U is rounding.
-const NOTHING: f64 = 1e-12;
-
 /// So many examples are decoded side by side.
 const BATCH: usize = 64;
 
@@ -236,7 +233,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 self.factored.unary(x, v, &mut |part| parts.push(part));
                 self.step_variable(parts, (from, structure.domains[v]), truth[v], -step);
                 self.step_variable(parts, (output[v], structure.domains[v]), truth[v], step);
-                block.shift(way.labels[v], output[v], step, NOTHING * cap);
+                block.shift(way.labels[v], output[v], step, cap);
             }
         }
         for (f, block) in duals.factors.iter_mut().enumerate() {
@@ -244,7 +241,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             if from != to {
                 self.step_factor(&structure.factors[f], from, -step);
                 self.step_factor(&structure.factors[f], to, step);
-                block.shift(way.links[f], to, step, NOTHING * cap);
+                block.shift(way.links[f], to, step, cap);
             }
         }
         step == available

@@ -8,14 +8,11 @@
 use super::look::Look;
 use super::ordered::{Side, best_sum};
 use super::structure::{Factor, Structure, is_constant};
-use super::visit::{Scratch, is_better, score, table};
+use super::visit::{Scratch, is_better, norm2, score, table};
 use super::{Duals, Run, SMALL};
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
 use crate::weights::Weights;
-
-/// What is left of a mass below this share of U is rounding.
-const NOTHING: f64 = 1e-12;
 
 /// A variable with more factors looks at all labels.
 const MOST_SIDES: usize = 4;
@@ -44,7 +41,7 @@ impl Tie {
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     ties: Vec<Tie>,
-    /// By label: its place among those that the variable holds, where `places` of that agrees.
+    /// By label: its place among those that the variable holds, where that one is the label.
     at: Vec<u32>,
     /// By label that the variable holds and by factor: the place of the label with it that has mass and scores least, and its score.
     least: Vec<(u32, f64)>,
@@ -111,12 +108,12 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let mass_of = |tie: &Tie| duals.factors[tie.factor as usize].held[tie.place as usize].1;
         let available = turn.ties.iter().map(mass_of).fold(held[place].1, f64::min);
         let step = if bend > 0.0 { ((most - least) / bend).min(available) } else { available };
-        duals.variables[v].shift(place, to, step, NOTHING * cap);
+        duals.variables[v].shift(place, to, step, cap);
         self.step_variable(parts, (from, labels), truth, -step);
         self.step_variable(parts, (to, labels), truth, step);
         for tie in &turn.ties {
             let factor = &structure.factors[tie.factor as usize];
-            duals.factors[tie.factor as usize].shift(tie.place as usize, tie.at(to), step, NOTHING * cap);
+            duals.factors[tie.factor as usize].shift(tie.place as usize, tie.at(to), step, cap);
             self.step_factor(factor, tie.label, -step);
             self.step_factor(factor, tie.at(to), step);
         }
@@ -205,12 +202,6 @@ impl Alone<'_, '_> {
             best.offer(label, self.score(label) + ties.iter().map(along).sum::<f64>());
         }
     }
-}
-
-/// `|phi|^2` of a variable's label.
-fn norm2(parts: &[Part<'_>], label: u32, labels: u32) -> f64 {
-    let has = |part: &&Part<'_>| part.slots.of(label as usize, labels as usize).is_some();
-    parts.iter().filter(has).map(|part| part.phi.norm2()).sum()
 }
 
 /// The scores of a factor as the variable turns through the labels from `start` on, added.

@@ -113,6 +113,12 @@ pub(super) fn score(w: &Weights, part: &Part<'_>, label: u32, labels: u32) -> f6
     slot.map_or(0.0, |slot| w.score(part.block, slot, part.phi))
 }
 
+/// `|phi|^2` of a variable's label.
+pub(super) fn norm2(parts: &[Part<'_>], label: u32, labels: u32) -> f64 {
+    let has = |part: &&Part<'_>| part.slots.of(label as usize, labels as usize).is_some();
+    parts.iter().filter(has).map(|part| part.phi.norm2()).sum()
+}
+
 /// `M_jf b_f - b_j` of a joint, added.
 pub(super) fn add_difference(
     duals: &Duals,
@@ -254,11 +260,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             scores.push(score);
         }
         let ties = rho * structure.joints(v).len() as f64;
-        let norm2 = |label: u32| -> f64 {
-            let has = |part: &&Part<'_>| part.slots.of(label as usize, labels as usize).is_some();
-            parts.iter().filter(has).map(|part| part.phi.norm2()).sum()
-        };
-        let (on, off) = (norm2(labels - 1), norm2(0));
+        let (on, off) = (norm2(parts, labels - 1, labels), norm2(parts, 0, labels));
         let curvature = |a: u32, b: u32| if a == b { ties + if a == 0 { off } else { on } } else { 0.0 };
         before.clone_from(&block.held);
         block.solve(scores, cap, curvature);
