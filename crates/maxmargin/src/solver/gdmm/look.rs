@@ -30,6 +30,14 @@ enum Kind {
     Seen,
 }
 
+/// The labels that a look was at.
+pub(super) enum Known<'a> {
+    /// Those from one on, with their scores. There may be others.
+    Range(usize, &'a [f64]),
+    /// Those that rows have. All others score nothing.
+    Seen(&'a [u32]),
+}
+
 /// Where so many of all labels are in short rows, a look at all is faster.
 const MOST_SEEN: usize = 8;
 
@@ -130,22 +138,17 @@ impl Look {
         }
     }
 
-    /// Visits the labels whose scores are known.
-    pub(super) fn each_known(&self, mut visit: impl FnMut(u32, f64)) {
+    /// The labels that a look was at.
+    pub(super) fn known(&self) -> Known<'_> {
         match self.kind {
-            Kind::Range => (self.start as u32..).zip(&self.scores).for_each(|(label, &score)| visit(label, score)),
-            Kind::Seen => self.seen.iter().for_each(|&label| visit(label, self.scores[label as usize])),
+            Kind::Range => Known::Range(self.start, &self.scores),
+            Kind::Seen => Known::Seen(&self.seen),
         }
     }
 
     /// Is the score of a label other than that of all labels that no row has?
     pub(super) fn is_seen(&self, label: u32) -> bool {
         self.kind == Kind::Range || self.stamps[label as usize] == self.now
-    }
-
-    /// Are there labels that no row has, which score nothing?
-    pub(super) fn has_unseen(&self) -> bool {
-        self.kind == Kind::Seen
     }
 
     /// The label with the highest score, but for some. Ties go to the first label from `from` on, and after the last comes

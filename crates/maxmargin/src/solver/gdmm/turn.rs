@@ -5,17 +5,17 @@
 //! as the dual without messages allows. A run begins with turns alone. All blocks agree then, and the value of the dual is a
 //! bound. But turns of one variable can come to an end where two would have to turn together; after that blocks are visited, too.
 
-use super::look::Look;
-use super::ordered::{Side, best_sum};
+use super::look::{Known, Look};
+use super::ordered::{Bounds, Line, highest};
 use super::structure::{Factor, Structure, is_constant};
-use super::visit::{Scratch, is_better, norm2, score, table};
+use super::visit::{Scratch, norm2, score, table};
 use super::{Duals, Run, SMALL};
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
 use crate::weights::Weights;
 
 /// A variable with more factors looks at all labels.
-const MOST_SIDES: usize = 4;
+const MOST_LINES: usize = 4;
 
 /// A factor that turns along.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,7 @@ pub(super) struct Turn {
     /// By label that the variable holds and by factor: the place of the label with it that has mass and scores least, and its score.
     least: Vec<(u32, f64)>,
     scores: Vec<f64>,
+    bounds: Bounds,
     /// Slots of factors that win or lose mass.
     changes: Vec<(u64, u32, f64, u32)>,
 }
@@ -72,16 +73,17 @@ impl Alone<'_, '_> {
     }
 }
 
-/// The best label so far, but for one.
+/// The best label so far, but for one, and what it scores; at first what that one does.
 struct Best {
     from: u32,
-    found: Option<(u32, f64)>,
+    found: Option<u32>,
+    most: f64,
 }
 
 impl Best {
     fn offer(&mut self, label: u32, score: f64) {
-        if label != self.from && is_better(self.found, score) {
-            self.found = Some((label, score));
+        if score > self.most && label != self.from {
+            (self.found, self.most) = (Some(label), score);
         }
     }
 }
@@ -95,15 +97,16 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let (truth, cost) = (truth[v], self.cost(truth[v]));
         let alone = Alone { w: &self.w, look, parts, labels, truth, cost };
         let Some((place, from, least)) = turn.worst(structure, v, duals, &alone) else { return };
-        let mut best = Best { from, found: None };
+        let mut best = Best { from, found: None, most: least };
         let held = &duals.variables[v].held;
-        if let Some((sides, count)) = self.sides(structure, turn, labels) {
-            let seed = (anywhere as u64) << 32 ^ self.position.passes as u64;
-            alone.best_by_orders(&sides[..count], held, least, seed, &mut best);
+        if let Some((lines, count)) = self.lines(structure, turn, labels) {
+            turn.bounds.fill(&lines[..count]);
+            let start = self.anywhere(labels, anywhere) as usize;
+            alone.best_by_orders(&lines[..count], &turn.bounds, held, start, &mut best);
         } else {
             alone.best_of_all(structure, turn, held, near, &mut best);
         }
-        let Some((to, most)) = best.found.filter(|best| best.1 > least) else { return };
+        let (Some(to), most) = (best.found, best.most) else { return };
         let bend = norm2(parts, from, labels) + norm2(parts, to, labels) + turn.bend(structure, to);
         let mass_of = |tie: &Tie| duals.factors[tie.factor as usize].held[tie.place as usize].1;
         let available = turn.ties.iter().map(mass_of).fold(held[place].1, f64::min);
@@ -119,61 +122,58 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
     }
 
-    /// The orders in which the factors score labels of the variable, rows first, and how many; where there are many labels, and
-    /// all factors have an order.
-    fn sides<'s>(
+    /// What each factor scores with each label of the variable, and how many factors these are; where there are many labels, and
+    /// all factors have orders.
+    fn lines<'s>(
         &'s self,
         structure: &Structure<'_>,
         turn: &Turn,
         labels: u32,
-    ) -> Option<([Side<'s>; MOST_SIDES], usize)> {
-        if labels as usize <= SMALL || turn.ties.is_empty() {
+    ) -> Option<([Line<'s>; MOST_LINES], usize)> {
+        if labels as usize <= SMALL || turn.ties.is_empty() || turn.ties.len() > MOST_LINES {
             return None;
         }
-        let (mut sides, mut count) = ([Side::default(); MOST_SIDES], 0);
-        // Labels of the second variable stand beside each other.
-        for is_second in [true, false] {
-            for tie in turn.ties.iter().filter(|tie| tie.is_second == is_second) {
-                let block = structure.factors[tie.factor as usize].part.block;
-                let (ordered, table) = (self.orders.of(block)?, table(&self.w, block));
-                *sides.get_mut(count)? = if is_second {
-                    ordered.row_side(tie.base as usize / ordered.columns(), table)
-                } else {
-                    ordered.column_side(tie.base as usize, table)
-                };
-                count += 1;
-            }
+        let mut lines = [Line::default(); MOST_LINES];
+        for (line, tie) in lines.iter_mut().zip(&turn.ties) {
+            let block = structure.factors[tie.factor as usize].part.block;
+            let ordered = self.orders.of(block)?;
+            *line = if tie.is_second {
+                ordered.row(tie.base as usize / ordered.columns(), table(&self.w, block))
+            } else {
+                ordered.column(tie.base as usize)
+            };
         }
-        Some((sides, count))
+        Some((lines, turn.ties.len()))
     }
 }
 
 impl Alone<'_, '_> {
-    /// The best label together with what factors say in order. Labels that have no weights with the features score the same alone:
-    /// of these it is the best for the factors, or nearly.
-    fn best_by_orders(&self, sides: &[Side<'_>], held: &[(u32, f64)], least: f64, seed: u64, best: &mut Best) {
-        let mut threshold = least;
-        let mut consider = |label: u32, own: f64| {
-            // What the factors add is at most what each has at most, which spares most labels a look at all of them.
-            let (mut score, mut most) = (own, sides.iter().map(Side::most).sum::<f64>());
-            for side in sides {
-                if score + most <= threshold {
-                    return;
-                }
-                score += side.score(label);
-                most -= side.most();
+    /// The best label together with what factors score. That is bounded by blocks of labels, which spares most of them a look.
+    /// Labels that have no weights with the features score the same alone: of these it is the best for the factors, and of
+    /// equal ones the first from `start` on.
+    fn best_by_orders(&self, lines: &[Line<'_>], bounds: &Bounds, held: &[(u32, f64)], start: usize, best: &mut Best) {
+        let consider = |label: u32, own: f64, best: &mut Best| {
+            if own + bounds.at(label) > best.most {
+                best.offer(label, own + lines.iter().map(|line| line.score(label)).sum::<f64>());
             }
-            threshold = threshold.max(score);
-            best.offer(label, score);
         };
-        for label in sides.iter().map(Side::top).chain(held.iter().map(|held| held.0)) {
-            consider(label, self.score(label));
-        }
-        self.look.each_known(|label, score| consider(label, score + self.loss(label)));
-        if self.look.has_unseen() {
-            let is_other = |label: u32| label == self.truth || self.look.is_seen(label);
-            if let Some((label, score)) = best_sum(sides, threshold - self.cost, is_other, seed) {
-                best.offer(label, score + self.cost);
+        held.iter().for_each(|&(label, _)| consider(label, self.score(label), best));
+        match self.look.known() {
+            Known::Range(first, scores) => {
+                for (labels, bound) in bounds.blocks(first..first + scores.len()) {
+                    let scores = &scores[labels.start - first..labels.end - first];
+                    if highest(scores) + self.cost + bound > best.most {
+                        let labels = labels.start as u32..;
+                        labels.zip(scores).for_each(|(label, score)| consider(label, score + self.loss(label), best));
+                    }
+                }
+            }
+            Known::Seen(seen) => {
+                seen.iter().for_each(|&label| consider(label, self.score(label), best));
+                let is_other = |label: u32| label == self.truth || self.look.is_seen(label);
+                if let Some((label, score)) = bounds.best(lines, best.most - self.cost, start, is_other) {
+                    best.offer(label, score + self.cost);
+                }
             }
         }
     }

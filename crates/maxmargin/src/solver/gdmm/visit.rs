@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::look::{Look, add_range};
-use super::ordered::Ordered;
+use super::ordered::{Ordered, best_in};
 use super::outputs::Way;
 use super::structure::{Factor, Structure, is_constant};
 use super::turn::Turn;
@@ -20,6 +20,9 @@ const SMALL_TABLE: u32 = 256;
 
 /// A multiplier below this share of U is rounding.
 const NOTHING: f64 = 1e-12;
+
+/// The power of the passes so far that a point counts for in the mean.
+const LATER: i32 = 4;
 
 /// The orders of large tables, by where they stand in w.
 #[derive(Debug, Default)]
@@ -218,8 +221,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.duals[i] = duals;
         self.position.visits += 1.0;
         if let Some(average) = &mut self.average {
-            // Later points count for more.
-            average.count(self.position.visits, 1.0);
+            // Later points count for more: those at the beginning are far behind.
+            average.count((self.position.visits / self.problem.len() as f64).powi(LATER), 1.0);
         }
     }
 
@@ -292,7 +295,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// The first of labels that all score the same: with short rows another one for each variable and pass.
-    fn anywhere(&self, labels: u32, anywhere: usize) -> u32 {
+    pub(super) fn anywhere(&self, labels: u32, anywhere: usize) -> u32 {
         if self.w.short_rows().is_none() {
             return 0;
         }
@@ -480,12 +483,12 @@ fn best_pair(
             offer(row, column, a + b);
         }
         // Where that label is held the others of its row score no more, and are of no use.
-        if let Some(column) = ordered.in_row(row as usize, table, |c| second.has(c)) {
+        if let Some((column, _)) = best_in(ordered.row(row as usize, table), f64::NEG_INFINITY, |c| second.has(c)) {
             offer(row, column, a);
         }
     }
     for &(column, b) in &second.entries {
-        if let Some(row) = ordered.in_column(column as usize, table, |r| first.has(r)) {
+        if let Some((row, _)) = best_in(ordered.column(column as usize), f64::NEG_INFINITY, |r| first.has(r)) {
             offer(row, column, b);
         }
     }
