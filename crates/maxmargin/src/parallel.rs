@@ -47,6 +47,14 @@ impl Pool {
         }
     }
 
+    /// `f` on one of the threads. Calls of the pool within it need not wake the others, which have just worked, each time.
+    pub fn inside<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(f),
+            None => f(),
+        }
+    }
+
     /// `f` on every item in place, with its number. Of several errors the one of the first item is returned. Allocates
     /// nothing on one thread.
     pub fn each<I: Send>(&self, items: &mut [I], f: impl Fn(usize, &mut I) -> Result<()> + Sync + Send) -> Result<()> {

@@ -60,6 +60,12 @@ impl<'a> SparseView<'a> {
         Self { indices: &self.indices[..n], values: &self.values[..n] }
     }
 
+    /// Some of the entries, by their places.
+    #[must_use]
+    pub fn entries(&self, places: Range<usize>) -> Self {
+        Self { indices: &self.indices[places.clone()], values: &self.values[places] }
+    }
+
     /// Sum of squares.
     pub fn norm2(&self) -> f64 {
         self.values.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
@@ -83,8 +89,14 @@ impl<'a> SparseView<'a> {
     /// `w += scale * v`
     #[inline]
     pub fn add_to(&self, scale: f64, w: &mut [f64]) {
+        self.add_to_part(scale, 0, w);
+    }
+
+    /// The same where w is the part of a vector that begins with index `first`, and there are no entries before that.
+    #[inline]
+    pub fn add_to_part(&self, scale: f64, first: u32, w: &mut [f64]) {
         for (j, v) in self.iter() {
-            w[j as usize] += scale * f64::from(v);
+            w[(j - first) as usize] += scale * f64::from(v);
         }
     }
 

@@ -407,7 +407,10 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             totals = self.coordinates.totals();
         }
         is_near |= self.is_near(seen.gap, totals, course);
-        if is_near || self.place.pace.looks() >= EXACT_AFTER * self.blocks.len() as f64 {
+        // Who does not take part may have to, after so much has changed.
+        let has_fallen = self.wants_small_gap(course) && self.place.pace.has_fallen(&seen);
+        let is_due = has_fallen || self.place.pace.looks() >= EXACT_AFTER * self.blocks.len() as f64;
+        if is_near || is_due {
             let primal = self.certify(course);
             let place = &mut self.place;
             place.discount = if seen.gap > 0.0 { (course.gap() / seen.gap).clamp(0.1, 1.0) } else { 1.0 };
@@ -419,7 +422,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             self.place.phase = Phase::newton::<B>(self.largest_rhs);
         } else if self.wants_small_gap(course) && self.place.pace.crawls(self.target_seen(course)) {
             let pace = &mut self.place.pace;
-            let climb = course.in_oracle(|| self.coordinates.climb(pace.allowance()));
+            let climb = course.in_oracle(|| self.coordinates.climb(pace.allowance(), self.pool));
             course.so_far.cache_hits += climb.looks;
             pace.climbed(climb);
         }

@@ -17,11 +17,13 @@ pub(super) struct Pace {
     stretch: f64,
     /// Looks so far and the logarithm of the gap seen, of the last passes.
     recent: Vec<(f64, f64)>,
+    /// The largest gap seen since the last exact pass.
+    most: f64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { spent: 0.0, looks: 0.0, unclimbed: 0.0, stretch: 1.0, recent: Vec::new() }
+        Self { spent: 0.0, looks: 0.0, unclimbed: 0.0, stretch: 1.0, recent: Vec::new(), most: 0.0 }
     }
 }
 
@@ -30,8 +32,8 @@ impl Pace {
 
     /// Can it be what was saved?
     pub(super) fn is_sound(&self) -> bool {
-        let counts = [self.spent, self.looks, self.unclimbed, self.stretch];
-        counts.into_iter().all(|looks| looks >= 0.0 && is_sound(looks)) && self.recent.len() <= 2 * Self::PASSES
+        let counts = [self.spent, self.looks, self.unclimbed, self.stretch, self.most];
+        counts.into_iter().all(|count| count >= 0.0 && is_sound(count)) && self.recent.len() <= 2 * Self::PASSES
     }
 
     /// Looks since the start.
@@ -49,7 +51,14 @@ impl Pace {
         self.stretch * self.unclimbed
     }
 
+    /// Has the gap that passes see fallen so far that those who do not take part should be looked at again?
+    pub(super) fn has_fallen(&self, seen: &Seen) -> bool {
+        const FALLEN: f64 = 0.1;
+        seen.gap <= FALLEN * self.most
+    }
+
     pub(super) fn after(&mut self, seen: &Seen) {
+        self.most = self.most.max(seen.gap);
         self.add(seen.looks as f64);
         if self.recent.len() == 2 * Self::PASSES {
             self.recent.remove(0);
@@ -60,6 +69,7 @@ impl Pace {
     /// After an exact pass, which wakes all examples, the gap that passes see is another.
     pub(super) fn begin_again(&mut self) {
         self.looks = 0.0;
+        self.most = 0.0;
         self.recent.clear();
     }
 
@@ -82,16 +92,15 @@ impl Pace {
 
     /// After steps on a face, which coordinate steps have to follow.
     pub(super) fn climbed(&mut self, climb: Climb) {
-        /// Each run of steps begins anew, so the next ones are more where nothing was in the way of these; fewer where limits
-        /// were: the face was not the right one.
+        /// Each run of steps begins anew, so the next ones are more where these did not come to an end; fewer where limits
+        /// were in the way: the face was not the right one.
         const LONGER: f64 = 2.0;
         const LONGEST: f64 = 64.0;
         if climb.looks > 0 {
             self.add(climb.looks as f64);
             self.unclimbed = 0.0;
             self.stretch = match climb.end {
-                End::Freely => (LONGER * self.stretch).min(LONGEST),
-                End::Allowance => self.stretch,
+                End::Allowance => (LONGER * self.stretch).min(LONGEST),
                 End::Settled => 1.0,
                 End::Limits => self.stretch / LONGER,
             };

@@ -4,7 +4,7 @@
 //! solved over a few outputs at a time by exchanging weight between two, those that gain most joining until none would.
 
 use super::block::{self, Limits, Look};
-use super::slots;
+use super::slots::{self, Rows};
 use super::stack::{Blocks, Example, Examples};
 use crate::features::Block;
 use crate::problem::{Penalty, Rescaling, Term};
@@ -319,7 +319,11 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         }
     }
 
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Room<T>, w: &mut [f64]) {
+    fn block(&self) -> Block {
+        self.block
+    }
+
+    fn add_to_rows(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Room<T>, rows: &mut Rows<'_>) {
         let (truth, width) = (self.truth(example), self.block.width as usize);
         let Room { slots, change, scores, .. } = room;
         change.resize(width, 0.0);
@@ -333,13 +337,12 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         }
         slots.sort_unstable();
         slots.dedup();
-        let w = &mut w[self.block.base as usize..];
         if width <= NEAR && 4 * slots.len() >= width {
-            slots::add_to_all(w, example.phi, change);
+            slots::add_to_all(rows, example.phi, change);
         } else {
             scores.clear();
             scores.extend(slots.iter().map(|&slot| change[slot as usize]));
-            slots::add(w, width, example.phi, slots, scores);
+            slots::add(rows, width, example.phi, slots, scores);
         }
         for &slot in &*slots {
             change[slot as usize] = 0.0;

@@ -2,6 +2,19 @@
 
 use crate::sparse::SparseView;
 
+/// Rows of a block that stand together, from one on.
+pub(super) struct Rows<'w> {
+    pub(super) first: u32,
+    pub(super) w: &'w mut [f64],
+}
+
+impl Rows<'_> {
+    #[inline]
+    fn row(&mut self, j: u32, width: usize) -> &mut [f64] {
+        &mut self.w[(j - self.first) as usize * width..][..width]
+    }
+}
+
 /// So many at a time.
 const GROUP: usize = 4;
 
@@ -34,7 +47,7 @@ fn scores_of<const N: usize>(w: &[f64], width: usize, phi: SparseView<'_>, slots
 }
 
 /// `w += scales[s] phi in slots[s]`
-pub(super) fn add(w: &mut [f64], width: usize, phi: SparseView<'_>, slots: &[u32], scales: &[f64]) {
+pub(super) fn add(w: &mut Rows<'_>, width: usize, phi: SparseView<'_>, slots: &[u32], scales: &[f64]) {
     let (groups, rest) = slots.as_chunks::<GROUP>();
     let (group_scales, rest_scales) = scales.as_chunks::<GROUP>();
     for (slots, scales) in groups.iter().zip(group_scales) {
@@ -49,9 +62,9 @@ pub(super) fn add(w: &mut [f64], width: usize, phi: SparseView<'_>, slots: &[u32
 }
 
 #[inline]
-fn add_to<const N: usize>(w: &mut [f64], width: usize, phi: SparseView<'_>, slots: [u32; N], scales: [f64; N]) {
+fn add_to<const N: usize>(w: &mut Rows<'_>, width: usize, phi: SparseView<'_>, slots: [u32; N], scales: [f64; N]) {
     for (j, x) in phi.iter() {
-        let (row, x) = (&mut w[j as usize * width..][..width], f64::from(x));
+        let (row, x) = (w.row(j, width), f64::from(x));
         for (scale, slot) in scales.iter().zip(slots) {
             row[slot as usize] += scale * x;
         }
@@ -59,11 +72,11 @@ fn add_to<const N: usize>(w: &mut [f64], width: usize, phi: SparseView<'_>, slot
 }
 
 /// `w += scales[k] phi in slot k`, for all slots.
-pub(super) fn add_to_all(w: &mut [f64], phi: SparseView<'_>, scales: &[f64]) {
+pub(super) fn add_to_all(w: &mut Rows<'_>, phi: SparseView<'_>, scales: &[f64]) {
     let width = scales.len();
     for (j, x) in phi.iter() {
         let x = f64::from(x);
-        for (w, scale) in w[j as usize * width..][..width].iter_mut().zip(scales) {
+        for (w, scale) in w.row(j, width).iter_mut().zip(scales) {
             *w += scale * x;
         }
     }
@@ -84,7 +97,12 @@ mod tests {
             let mut found = vec![f64::NAN; count];
             scores(&w, WIDTH, phi, &slots, &mut found);
             let (mut moved, mut all, mut right) = (w.clone(), w.clone(), w.clone());
-            add(&mut moved, WIDTH, phi, &slots, &scales);
+            // In two parts of the rows, 0 and 1 with one entry, 2 and 3 with two.
+            for (rows, entries) in [(0..2, 0..1), (2..4, 1..3)] {
+                let w = &mut moved[rows.start * WIDTH..rows.end * WIDTH];
+                let first = rows.start as u32;
+                add(&mut Rows { first, w }, WIDTH, phi.entries(entries), &slots, &scales);
+            }
             let mut by_slot = [0.0; WIDTH];
             for (&slot, (scale, found)) in slots.iter().zip(scales.iter().zip(found)) {
                 let at = |j: u32| j as usize * WIDTH + slot as usize;
@@ -93,7 +111,7 @@ mod tests {
                 phi.iter().for_each(|(j, x)| right[at(j)] += scale * f64::from(x));
                 by_slot[slot as usize] = *scale;
             }
-            add_to_all(&mut all, phi, &by_slot);
+            add_to_all(&mut Rows { first: 0, w: &mut all }, phi, &by_slot);
             assert_eq!(moved, right);
             assert_eq!(all, right);
         }

@@ -1,7 +1,7 @@
 //! The examples as blocks of dual variables: violations at w, exact steps, and their share in w.
 
 use super::block::{self, Limits, Look};
-use super::slots;
+use super::slots::{self, Rows};
 use crate::features::Block;
 use crate::memory::prefetch;
 use crate::parallel::{Pool, ranges};
@@ -73,8 +73,17 @@ pub(super) trait Blocks: Sync {
         a: &mut [f64],
     );
 
-    /// `w += sum delta_k lhs_k` over the outputs `of`.
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Self::Room, w: &mut [f64]);
+    /// Where phi stands in w: a row for each of its entries.
+    fn block(&self) -> Block;
+
+    /// `w += sum delta_k lhs_k` over the outputs `of`, in rows of the block; phi has no entries in others.
+    fn add_to_rows(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Self::Room, rows: &mut Rows<'_>);
+
+    /// The same in all rows.
+    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Self::Room, w: &mut [f64]) {
+        let w = &mut w[self.block().base as usize..];
+        self.add_to_rows(example, of, delta, room, &mut Rows { first: 0, w });
+    }
 
     /// `sum a_k rhs_k` over the outputs `of`.
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64;
@@ -167,7 +176,7 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
 /// Two outputs: one dual variable an example, `lhs = factor * y * phi` with y = -1, +1.
 pub(super) struct Signed<'p, 'a, T: Task> {
     examples: Examples<'p, 'a, T>,
-    base: usize,
+    block: Block,
     dimension: usize,
     /// By truth: rhs, and factor times y.
     terms: [(f64, f64); 2],
@@ -183,7 +192,7 @@ impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
             (term.rhs, sign * term.factor)
         };
         let terms = [term(0, -1.0), term(1, 1.0)];
-        Self { dimension: examples.problem.dimension(), examples, base: block.base as usize, terms }
+        Self { dimension: examples.problem.dimension(), examples, block, terms }
     }
 }
 
@@ -216,7 +225,7 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
 
     fn violations(&self, example: &Example<'_>, w: &Weights, (): &mut (), v: &mut [f64]) {
         let (rhs, factor) = self.terms[example.truth];
-        v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.base..]);
+        v[0] = rhs - factor * example.phi.dot(&w.as_slice()[self.block.base as usize..]);
     }
 
     fn violations_of(&self, example: &Example<'_>, _: &[u32], w: &Weights, (): &mut (), v: &mut [f64]) {
@@ -229,7 +238,7 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
 
     fn slopes(&self, example: &Example<'_>, direction: &Weights, (): &mut (), slopes: &mut [f64]) {
         let (_, factor) = self.terms[example.truth];
-        slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.base..]);
+        slopes[0] = -factor * example.phi.dot(&direction.as_slice()[self.block.base as usize..]);
     }
 
     fn most_change(&self, example: &Example<'_>, length: f64) -> f64 {
@@ -246,9 +255,13 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         a[0] = block::maximise_one(v[0], a[0], factor * factor * example.norm2, limits);
     }
 
-    fn add(&self, example: &Example<'_>, _: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
+    fn block(&self) -> Block {
+        self.block
+    }
+
+    fn add_to_rows(&self, example: &Example<'_>, _: &[u32], delta: &[f64], (): &mut (), rows: &mut Rows<'_>) {
         let (_, factor) = self.terms[example.truth];
-        example.phi.add_to(factor * delta[0], &mut w[self.base..]);
+        example.phi.add_to_part(factor * delta[0], rows.first, rows.w);
     }
 
     fn rhs(&self, example: &Example<'_>, _: &[u32], a: &[f64]) -> f64 {
@@ -259,8 +272,9 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
         let [k] = *of else { return };
         let (_, factor) = self.terms[example.truth];
         let (scale, phi, d) = (factor * factor * j(k, k), example.phi, self.dimension);
+        let base = self.block.base as usize;
         for (at, (row, x)) in phi.iter().enumerate() {
-            let row = &mut lower[(self.base + row as usize) * d + self.base..];
+            let row = &mut lower[(base + row as usize) * d + base..];
             let x = scale * f64::from(x);
             for (&column, &y) in phi.indices()[..=at].iter().zip(phi.values()) {
                 row[column as usize] += x * f64::from(y);
@@ -397,9 +411,13 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         block::maximise_pairs(v, a, gram, limits, block::PRECISION);
     }
 
-    fn add(&self, example: &Example<'_>, of: &[u32], delta: &[f64], (): &mut (), w: &mut [f64]) {
+    fn block(&self) -> Block {
+        self.block
+    }
+
+    fn add_to_rows(&self, example: &Example<'_>, of: &[u32], delta: &[f64], (): &mut (), rows: &mut Rows<'_>) {
         let (factors, width) = (self.terms(example.truth).1, self.block.width as usize);
-        let (w, truth, phi) = (&mut w[self.block.base as usize..], example.truth, example.phi);
+        let (truth, phi) = (example.truth, example.phi);
         let changed = delta.iter().filter(|delta| **delta != 0.0).count();
         if changed >= FEW && width <= NEAR {
             let mut scales = [0.0; NEAR];
@@ -408,12 +426,12 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
                 scales[k as usize] -= scale;
                 scales[truth] += scale;
             }
-            return slots::add_to_all(w, phi, &scales[..width]);
+            return slots::add_to_all(rows, phi, &scales[..width]);
         }
         let (mut slots, mut scales, mut count, mut at_truth) = ([0; FEW], [0.0; FEW], 0, 0.0);
         for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
             if count == FEW {
-                slots::add(w, width, phi, &slots, &scales);
+                slots::add(rows, width, phi, &slots, &scales);
                 count = 0;
             }
             let scale = factors[k as usize] * delta;
@@ -421,8 +439,8 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
             at_truth += scale;
             count += 1;
         }
-        slots::add(w, width, phi, &slots[..count], &scales[..count]);
-        slots::add(w, width, phi, &[truth as u32], &[at_truth]);
+        slots::add(rows, width, phi, &slots[..count], &scales[..count]);
+        slots::add(rows, width, phi, &[truth as u32], &[at_truth]);
     }
 
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {

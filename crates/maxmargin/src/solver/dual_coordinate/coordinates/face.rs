@@ -14,9 +14,14 @@ use std::ops::Range;
 
 use super::super::block::Limits;
 use super::super::stack::Blocks;
-use super::{AHEAD, Coordinates};
+use super::Coordinates;
+use crate::parallel::Pool;
 use crate::sparse::{axpy, dot};
 use crate::weights::Weights;
+
+mod along;
+
+use along::{Along, Cuts};
 
 /// Steps end when one gains less than this share of what the best one gained.
 const SETTLED: f64 = 1e-3;
@@ -42,10 +47,8 @@ pub(in super::super) enum End {
     /// There was no more to gain.
     #[default]
     Settled,
-    /// They were as many as were allowed, some of them to a limit.
+    /// They were as many as were allowed.
     Allowance,
-    /// They were as many as were allowed, and no limit was in their way.
-    Freely,
     /// Too many met a limit.
     Limits,
 }
@@ -64,8 +67,9 @@ pub(super) struct Face {
     bend: Vec<f64>,
     /// What the gradient changes by where each block goes as far as it can.
     bend_of_each: Vec<f64>,
-    /// `sum direction lhs`
+    /// `sum direction lhs`, and where its rows are cut for threads.
     image: Weights,
+    cuts: Cuts,
 }
 
 /// How the variables move.
@@ -173,43 +177,30 @@ impl Member {
     }
 }
 
-/// Brings examples near whose turn comes soon, as a pass does. With one output each they are near enough: their w is small.
-#[inline]
-fn look_ahead<B: Blocks>(blocks: &B, members: &[Member], at: usize) {
-    if blocks.width() == 1 {
-        return;
-    }
-    if let Some(m) = members.get(at + 2 * AHEAD) {
-        blocks.prefetch(m.example as usize);
-    }
-    if let Some(m) = members.get(at + AHEAD) {
-        blocks.example(m.example as usize).phi.prefetch();
-    }
-}
-
 impl<B: Blocks> Coordinates<'_, B> {
     /// Steps on the face where the variables are, as many as `looks` looks at blocks allow. Without any where these are too few.
-    pub(in super::super) fn climb(&mut self, looks: f64) -> Climb {
+    pub(in super::super) fn climb(&mut self, looks: f64, pool: &Pool) -> Climb {
         self.find_face();
         let members = self.face.members.len();
         let most = looks / members as f64;
         if members == 0 || most < LEAST_STEPS {
             return Climb::default();
         }
-        let (steps, end) = self.conjugate_gradients(most as u64);
-        self.leave_face();
+        self.find_gradient();
+        self.face.cuts.fill(self.blocks, &self.face.members, pool.threads());
+        let (steps, end) = pool.inside(|| self.conjugate_gradients(most as u64, pool));
+        self.leave_face(pool);
         // The gradient at the start and w at the end are a look each.
         Climb { looks: (steps + 2) * members as u64, end }
     }
 
-    /// The blocks that take part and are in no corner, with the gradient there.
+    /// The blocks that take part and are in no corner.
     fn find_face(&mut self) {
         let (blocks, width) = (self.blocks, self.blocks.width());
-        let Face { members, outputs, a: own, gradient, .. } = &mut self.face;
+        let Face { members, outputs, a: own, .. } = &mut self.face;
         members.clear();
         outputs.clear();
         own.clear();
-        gradient.clear();
         for &i in &self.now.active {
             let a = &self.now.a[i as usize * width..][..width];
             let sum: f64 = a.iter().sum();
@@ -227,20 +218,29 @@ impl<B: Blocks> Coordinates<'_, B> {
                 continue;
             }
             own.extend(outputs[start..].iter().map(|&k| a[k as usize]));
-            let v = &mut self.v[..count];
-            blocks.violations_of(&example, &outputs[start..], &self.now.w, &mut self.room, v);
-            for v in v.iter_mut() {
-                *v -= limits.ridge * sum;
+            members.push(Member { example: i, part: start..outputs.len(), is_full, limits, curvature });
+        }
+    }
+
+    /// The gradient where the variables are, as far as it stays on the face.
+    fn find_gradient(&mut self) {
+        let Face { members, outputs, a, gradient, .. } = &mut self.face;
+        gradient.clear();
+        gradient.resize(outputs.len(), 0.0);
+        for m in members.iter() {
+            let (a, g) = (&a[m.part.clone()], &mut gradient[m.part.clone()]);
+            let example = self.blocks.example(m.example as usize);
+            self.blocks.violations_of(&example, &outputs[m.part.clone()], &self.now.w, &mut self.room, g);
+            let against = m.limits.ridge * a.iter().sum::<f64>();
+            for g in g.iter_mut() {
+                *g -= against;
             }
-            let member = Member { example: i, part: start..outputs.len(), is_full, limits, curvature };
-            member.project(&own[start..], v);
-            gradient.extend_from_slice(v);
-            members.push(member);
+            m.project(a, g);
         }
     }
 
     /// At most so many steps. Returns how many looks at all members they took, and why they ended.
-    fn conjugate_gradients(&mut self, most: u64) -> (u64, End) {
+    fn conjugate_gradients(&mut self, most: u64, pool: &Pool) -> (u64, End) {
         let size = self.face.gradient.len();
         self.face.first_gradient.clone_from(&self.face.gradient);
         for vector in [&mut self.face.direction, &mut self.face.bend, &mut self.face.bend_of_each] {
@@ -253,7 +253,7 @@ impl<B: Blocks> Coordinates<'_, B> {
         let (mut before, mut best, mut steps, mut hits) = (f64::INFINITY, 0.0, 0, 0);
         while steps < most {
             let weighed = self.face.weighed();
-            let curvature = self.aim(weighed / before);
+            let curvature = self.aim(weighed / before, pool);
             let whole = weighed / curvature;
             // Not so where the quadratic is flat, or the end is reached.
             if !(curvature > 0.0 && whole.is_finite()) {
@@ -265,7 +265,7 @@ impl<B: Blocks> Coordinates<'_, B> {
             if first < whole {
                 steps += 1;
                 hits += 1;
-                let of_each = self.look_at_limits(whole);
+                let of_each = self.look_at_limits(whole, pool);
                 // All go as far as the first, or each as far as it can go.
                 gain = gain.max(of_each);
                 self.face.advance(if of_each >= gain { Step::Each(whole) } else { Step::All(first) });
@@ -284,29 +284,24 @@ impl<B: Blocks> Coordinates<'_, B> {
                 return (steps, End::Limits);
             }
         }
-        (steps, if hits == 0 { End::Freely } else { End::Allowance })
+        (steps, End::Allowance)
     }
 
     /// The next direction, the last one counting `turn` times, and what it does to the gradient. Returns the curvature along it.
-    fn aim(&mut self, turn: f64) -> f64 {
-        let Face { members, outputs, gradient, direction, bend, image, .. } = &mut self.face;
-        let blocks = self.blocks;
-        image.as_mut_slice().fill(0.0);
-        for (at, m) in members.iter().enumerate() {
-            look_ahead(blocks, members, at);
+    fn aim(&mut self, turn: f64, pool: &Pool) -> f64 {
+        let Face { members, outputs, gradient, direction, bend, image, cuts, .. } = &mut self.face;
+        for m in members.iter() {
             let (p, g) = (&mut direction[m.part.clone()], &gradient[m.part.clone()]);
             for (p, g) in p.iter_mut().zip(g) {
                 *p = g / m.curvature + turn * *p;
             }
-            let example = blocks.example(m.example as usize);
-            blocks.add(&example, &outputs[m.part.clone()], p, &mut self.room, image.as_mut_slice());
         }
+        let along = Along { blocks: self.blocks, pool, members, outputs };
+        along.sum_up(direction, cuts, image);
+        along.slopes(image, bend);
         let mut curvature = 0.0;
-        for (at, m) in members.iter().enumerate() {
-            look_ahead(blocks, members, at);
+        for m in members.iter() {
             let (p, bend) = (&direction[m.part.clone()], &mut bend[m.part.clone()]);
-            let example = blocks.example(m.example as usize);
-            blocks.slopes_of(&example, &outputs[m.part.clone()], image, &mut self.room, bend);
             let change = m.limits.ridge * p.iter().sum::<f64>();
             for b in bend.iter_mut() {
                 *b -= change;
@@ -317,26 +312,21 @@ impl<B: Blocks> Coordinates<'_, B> {
     }
 
     /// What the gradient changes by where each block takes `step`, or stops at its limit. Returns what the dual gains.
-    fn look_at_limits(&mut self, step: f64) -> f64 {
-        let Face { members, outputs, a, gradient, direction, bend, bend_of_each, image, .. } = &mut self.face;
-        let blocks = self.blocks;
-        image.as_mut_slice().fill(0.0);
+    fn look_at_limits(&mut self, step: f64, pool: &Pool) -> f64 {
+        let Face { members, outputs, a, gradient, direction, bend, bend_of_each, image, cuts, .. } = &mut self.face;
+        // First what each falls short of the step.
         for m in members.iter() {
-            let p = &direction[m.part.clone()];
-            let lack = m.reach(&a[m.part.clone()], p, step) - step;
-            if lack < 0.0 {
-                let change = &mut self.change[..p.len()];
-                change.iter_mut().zip(p).for_each(|(change, p)| *change = lack * p);
-                let example = blocks.example(m.example as usize);
-                blocks.add(&example, &outputs[m.part.clone()], change, &mut self.room, image.as_mut_slice());
-            }
+            let (p, lack) = (&direction[m.part.clone()], &mut bend_of_each[m.part.clone()]);
+            let short = m.reach(&a[m.part.clone()], p, step) - step;
+            lack.iter_mut().zip(p).for_each(|(lack, p)| *lack = short * p);
         }
+        let along = Along { blocks: self.blocks, pool, members, outputs };
+        along.sum_up(bend_of_each, cuts, image);
+        along.slopes(image, bend_of_each);
         let mut gain = 0.0;
         for m in members.iter() {
             let (p, g, bend) = (&direction[m.part.clone()], &gradient[m.part.clone()], &bend[m.part.clone()]);
             let of_each = &mut bend_of_each[m.part.clone()];
-            let example = blocks.example(m.example as usize);
-            blocks.slopes_of(&example, &outputs[m.part.clone()], image, &mut self.room, of_each);
             let reach = m.reach(&a[m.part.clone()], p, step);
             let change = m.limits.ridge * (reach - step) * p.iter().sum::<f64>();
             for (((of_each, bend), p), g) in of_each.iter_mut().zip(bend).zip(p).zip(g) {
@@ -348,11 +338,10 @@ impl<B: Blocks> Coordinates<'_, B> {
     }
 
     /// Takes the variables over, or as much of their change as the dual rises for: after many steps the gradient has drifted.
-    fn leave_face(&mut self) {
+    fn leave_face(&mut self, pool: &Pool) {
         let (blocks, width) = (self.blocks, self.blocks.width());
-        let Face { members, outputs, a: own, first_gradient, direction: change, image, .. } = &mut self.face;
+        let Face { members, outputs, a: own, first_gradient, direction: change, image, cuts, .. } = &mut self.face;
         let (mut slope, mut curvature) = (0.0, 0.0);
-        image.as_mut_slice().fill(0.0);
         for m in members.iter() {
             let (of, change) = (&outputs[m.part.clone()], &mut change[m.part.clone()]);
             let a = &self.now.a[m.example as usize * width..][..width];
@@ -361,9 +350,8 @@ impl<B: Blocks> Coordinates<'_, B> {
             }
             slope += dot(change, &first_gradient[m.part.clone()]);
             curvature += m.limits.ridge * change.iter().sum::<f64>().powi(2);
-            let example = blocks.example(m.example as usize);
-            blocks.add(&example, of, change, &mut self.room, image.as_mut_slice());
         }
+        Along { blocks, pool, members, outputs }.sum_up(change, cuts, image);
         curvature += dot(image.as_slice(), image.as_slice());
         let step = if slope > 0.5 * curvature { 1.0 } else { slope / curvature };
         // Not so where nothing was gained.
@@ -422,7 +410,7 @@ mod tests {
                 return;
             }
             coordinates.wake_all();
-            climbed += coordinates.climb(if round % 3 == 0 { 2e5 } else { 10.0 * N as f64 }).looks;
+            climbed += coordinates.climb(if round % 3 == 0 { 2e5 } else { 10.0 * N as f64 }, &pool).looks;
             for (i, a) in coordinates.now.a.chunks_exact(width).enumerate() {
                 let cap = blocks.example(i).limits(penalty, 1.0).cap;
                 assert!(a.iter().all(|a| *a >= 0.0) && a.iter().sum::<f64>() <= cap * (1.0 + 1e-12), "{a:?} of {cap}");
@@ -465,5 +453,27 @@ mod tests {
             let examples = Examples::new(&problem, listed, stacked, &pool);
             climbs(&Slotted::new(examples, block), penalty, problem.dimension());
         }
+    }
+
+    /// Rows are cut for threads, sums are not.
+    #[test]
+    fn threads_make_no_difference() {
+        let mut random = Random::new(11);
+        let (x, five) = (rows(&mut random), Multiclass::new(D, Costs::zero_one(5)));
+        let y: Vec<u32> = (0..N).map(|_| random.below(5) as u32).collect();
+        let views = x.views();
+        let problem =
+            Problem::new(&five, &views, &y, None, Formulation { c: 3.0 * N as f64, ..Formulation::default() }).unwrap();
+        let (listed, stacked) = (five.listed().unwrap(), five.listed().unwrap().stacked().unwrap());
+        let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
+        let climbed = |threads: usize| {
+            let pool = Pool::new(threads).unwrap();
+            let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+            let mut coordinates = Coordinates::new(&blocks, Penalty::Linear, problem.dimension(), 3);
+            (0..10).for_each(|_| drop(coordinates.pass()));
+            assert!(coordinates.climb(1e5, &pool).looks > 0);
+            Vec::from(coordinates.now.w).into_iter().map(f64::to_bits).collect::<Vec<_>>()
+        };
+        assert!([2, 3, 7].into_iter().all(|threads| climbed(threads) == climbed(1)));
     }
 }
