@@ -1,5 +1,6 @@
 //! Sentences that are put together token by token, where there is no text to be read.
 
+use crate::data::dictionary::Dictionary;
 use crate::data::tagging::numbered::{Given, Numbered};
 use crate::data::tagging::parsed::Parsed;
 use crate::data::tagging::reading::NO_TOKENS;
@@ -20,6 +21,27 @@ pub struct Assembly {
     /// How often names were forgotten, and how many were given since.
     age: u32,
     names: u32,
+    /// Features of the piece whose names were spelled out, and where these are most, names that were given lately.
+    spelled: usize,
+    recent: Option<Recent>,
+}
+
+/// Names and their numbers, few enough for a core's second cache.
+#[derive(Debug, Default)]
+struct Recent {
+    names: Dictionary,
+    ids: Vec<u32>,
+}
+
+impl Recent {
+    /// The number of a name: `next` for one that is new.
+    fn id(&mut self, name: &[u8], next: u32) -> u32 {
+        let at = self.names.intern(name).map_or(self.ids.len(), |at| at as usize);
+        self.ids.get(at).copied().unwrap_or_else(|| {
+            self.ids.push(next);
+            next
+        })
+    }
 }
 
 /// A name that was given to an [`Assembly`].
@@ -32,7 +54,7 @@ pub struct Name {
 /// A token that cannot be taken, by its place in its sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadToken {
-    /// From 0.
+    /// From 0, of those that have tokens.
     pub sentence: usize,
     /// From 0.
     pub token: usize,
@@ -51,12 +73,14 @@ impl Assembly {
     const PIECE: usize = 1 << 14;
     /// So many names are remembered, 4 bytes each. There may be as many as there are features, where each is a new string.
     const REMEMBERED: u32 = 1 << 20;
+    /// So many of them with their letters.
+    const RECENT: usize = 1 << 14;
 
     /// With so many threads, that of the caller among them; 0 means one for each core. More than two have nothing to do.
     pub fn on(threads: usize) -> Self {
         let threads = if threads == 0 { available() } else { threads };
         let numbered = Beside::new(Numbered::default, Numbered::append, threads);
-        Self { numbered, piece: Parsed::new(Given::default()), age: 0, names: 0 }
+        Self { numbered, piece: Parsed::new(Given::default()), age: 0, names: 0, spelled: 0, recent: None }
     }
 
     /// Begins a token that has this tag. Fails where the tag is no word.
@@ -78,9 +102,13 @@ impl Assembly {
         if value == 0.0 {
             return Ok(None);
         }
-        let id = self.names;
-        self.names = id.checked_add(1).ok_or(TOO_MANY)?;
-        self.piece.sink.name(name);
+        let next = self.names;
+        let id = self.recent.as_mut().map_or(next, |recent| recent.id(name, next));
+        if id == next {
+            self.names = next.checked_add(1).ok_or(TOO_MANY)?;
+            self.piece.sink.name(name);
+        }
+        self.spelled += 1;
         self.piece.sink.feature(id, value);
         Ok(Some(Name { age: self.age, id }))
     }
@@ -114,6 +142,11 @@ impl Assembly {
         if begins_anew {
             (self.age, self.names) = (self.age.wrapping_add(1), 0);
         }
+        // Names that are known by what `feature` returned need no look at their letters. Where they are not, most come again soon.
+        let is_spelled = 2 * self.spelled > self.piece.sink.features();
+        let is_good = |recent: &Recent| is_spelled && !begins_anew && recent.ids.len() < Self::RECENT;
+        self.recent = self.recent.take().filter(is_good).or_else(|| is_spelled.then(Recent::default));
+        self.spelled = 0;
         let next = Parsed::new(Given::new(begins_anew));
         self.numbered.give(std::mem::replace(&mut self.piece, next)).is_ok()
     }
@@ -193,13 +226,15 @@ mod tests {
 
     type Token = (u8, Vec<(String, f32)>);
 
-    fn assembled(sentences: &[Vec<Token>], threads: usize) -> Settled {
+    /// With names that are known again, or spelled out each time.
+    fn assembled(sentences: &[Vec<Token>], threads: usize, spells: bool) -> Settled {
         let (mut assembly, mut known) = (Assembly::on(threads), HashMap::new());
         for sentence in sentences {
             for (tag, features) in sentence {
                 assembly.begin_token(&format!("t{tag}")).unwrap();
                 for (name, value) in features {
-                    if !known.get(name).is_some_and(|&known| assembly.feature_again(known, *value)) {
+                    let known_name = known.get(name).filter(|_| !spells);
+                    if !known_name.is_some_and(|&known| assembly.feature_again(known, *value)) {
                         let found = assembly.feature(name.as_bytes(), *value).unwrap();
                         known.extend(found.map(|found| (name.clone(), found)));
                     }
@@ -237,13 +272,14 @@ mod tests {
             sentences in vec(vec((0_u8..4, vec(("[a-c:\\\\é]{1,3}", -4_i8..4), 0..5)), 1..4), 1..8),
             min_count in 1_u32..3,
             threads in 1_usize..3,
+            spells in any::<bool>(),
         ) {
             let sentences: Vec<Vec<Token>> = sentences
                 .into_iter()
                 .map(|s| s.into_iter().map(|(t, f)| (t, f.into_iter().map(|(n, v)| (n, f32::from(v) / 2.0)).collect())).collect())
                 .collect();
             let pool = Pool::new(2).unwrap();
-            let (sequences, vocabulary) = assembled(&sentences, threads).finish("data", min_count).unwrap();
+            let (sequences, vocabulary) = assembled(&sentences, threads, spells).finish("data", min_count).unwrap();
             let text = text(&sentences);
             let input = Input::new("data", text.as_slice()).unwrap();
             let (mut read, names) = read(input, &Format::CrfSuite, min_count, &pool).unwrap();
@@ -261,13 +297,13 @@ mod tests {
         let pool = Pool::new(2).unwrap();
         let text = text(&sentences);
         let (read, names) = read(Input::new("data", text.as_slice()).unwrap(), &Format::CrfSuite, 1, &pool).unwrap();
-        for threads in [1, 2] {
-            let (sequences, vocabulary) = assembled(&sentences, threads).finish("data", 1).unwrap();
+        for (threads, spells) in [(1, false), (2, false), (1, true), (2, true)] {
+            let (sequences, vocabulary) = assembled(&sentences, threads, spells).finish("data", 1).unwrap();
             assert!(sequences.tokens.nonzeros() > 2 * Assembly::PIECE, "several pieces");
             assert_eq!((&sequences.tokens, &sequences.tags, &vocabulary), (&read.tokens, &read.tags, &names));
             let mut other = sentences.clone();
             other[0][0].1[0].1 = 2.0;
-            let (other, _) = assembled(&other, threads).finish("data", 1).unwrap();
+            let (other, _) = assembled(&other, threads, spells).finish("data", 1).unwrap();
             assert_ne!(other.checksum, sequences.checksum, "other values are other data");
         }
     }
@@ -276,23 +312,22 @@ mod tests {
     fn names_are_forgotten_in_time() {
         let mut assembly = Assembly::default();
         let mut first = None;
-        let count = 2 * u64::from(Assembly::REMEMBERED) + 1;
+        let count = 3 * u64::from(Assembly::REMEMBERED) / 2;
         for i in 0..count {
             assembly.begin_token("A").unwrap();
-            let name = assembly.feature((i % 7).to_string().as_bytes(), 1.0).unwrap().unwrap();
+            // First all are new, then few: both are forgotten when there have been too many.
+            let number = if i < count / 2 { i } else { i % 7 };
+            let name = assembly.feature(number.to_string().as_bytes(), 1.0).unwrap().unwrap();
             let known = *first.get_or_insert(name);
             assert_eq!(assembly.feature_again(known, 0.5), known.age == assembly.age);
             assembly.end_token();
             assert!(assembly.end_sentence());
         }
-        assert_eq!(assembly.age, 2);
+        assert_eq!(assembly.age, 1);
         let (sequences, vocabulary) = assembly.settle().unwrap().finish("data", 1).unwrap();
-        assert_eq!((sequences.len() as u64, vocabulary.features.len()), (count, 7));
+        assert_eq!((sequences.len() as u64, vocabulary.features.len() as u64), (count, count / 2));
         let row = |i: u64| sequences.tokens.row(i as usize).iter().collect::<Vec<_>>();
-        assert_eq!(
-            (row(0), row(1), row(count - 1)),
-            (vec![(0, 1.5)], vec![(0, 0.5), (1, 1.0)], vec![(((count - 1) % 7) as u32, 1.0)])
-        );
+        assert_eq!((row(0), row(1)), (vec![(0, 1.5)], vec![(0, 0.5), (1, 1.0)]));
     }
 
     /// The first token whose values sum to too much is told, whoever finds it and when; one that has not ended is not looked at.
