@@ -182,14 +182,9 @@ impl Lookup {
         self.values[at] += value;
     }
 
-    /// The sums, in the order in which their coordinates came.
-    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
-        self.taken.iter().map(|&at| self.values[at as usize])
-    }
-
     /// Sum of squares.
     pub fn norm2(&self) -> f64 {
-        self.values().map(|x| x * x).sum()
+        self.taken.iter().map(|&at| self.values[at as usize] * self.values[at as usize]).sum()
     }
 
     fn grow(&mut self) {

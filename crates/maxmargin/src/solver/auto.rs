@@ -7,7 +7,7 @@ use super::gdmm::Gdmm;
 use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
-use crate::features::Lookup;
+use crate::features::Collect;
 use crate::kernel::Metric;
 use crate::problem::{Formulation, Penalty, Problem, Rescaling};
 use crate::task::Task;
@@ -167,14 +167,14 @@ struct Length {
 /// Over the truths of some examples; 0 where a task cannot tell.
 fn psi<T: Task>(problem: &Problem<'_, T>) -> Length {
     let step = problem.len().div_ceil(SAMPLE);
-    let (mut psi, mut sums, mut count) = (Lookup::default(), Length::default(), 0.0);
+    let (mut psi, mut sums, mut count) = (Collect::default(), Length::default(), 0.0);
     for i in (0..problem.len()).step_by(step) {
         psi.clear();
         if problem.task().features(problem.input(i), problem.truth(i), &mut psi).is_err() {
             return Length::default();
         }
         sums.norm2 += psi.norm2();
-        sums.largest += psi.values().map(|x| x * x).fold(0.0, f64::max);
+        sums.largest += psi.merged().iter().map(|e| e.1 * e.1).fold(0.0, f64::max);
         count += 1.0;
     }
     Length { norm2: sums.norm2 / count, largest: sums.largest / count }
