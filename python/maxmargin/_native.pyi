@@ -67,6 +67,9 @@ def train_sentences(
 ) -> tuple[bytes, str, list[str]]:
     """The same of sentences with tags, `--format crfsuite`, without the text: tokens as for crfsuite_text."""
 
+def distinct_words(lists: list[Any]) -> list[str] | None:
+    """The distinct words of lists, in the order of their first appearance. None where not all are plain lists of plain strings."""
+
 def train_rows(
     task: str,
     options: Sequence[str],

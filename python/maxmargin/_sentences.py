@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from maxmargin import _labels
+from maxmargin import _labels, _native
 
 
 def as_lists(sentences: Any, name: str) -> list[list[Any]]:
@@ -17,12 +17,15 @@ def as_lists(sentences: Any, name: str) -> list[list[Any]]:
         raise ValueError(f"{name} is text; say how it is written with format='columns', 'crfsuite' or 'svmhmm'")
     found = []
     for i, sentence in enumerate(sentences):
+        if isinstance(sentence, list):
+            found.append(sentence)
+            continue
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Iterable):
             raise ValueError(
                 f"{name}: sentence {i} is a {type(sentence).__name__}, not a list of tokens; {name} is a list of sentences, and a "
                 "sentence a list"
             )
-        found.append(sentence if isinstance(sentence, list) else list(sentence))
+        found.append(list(sentence))
     return found
 
 
@@ -37,10 +40,12 @@ def check_lengths(X: Sequence[Sequence[Any]], y: Sequence[Sequence[Any]], allow_
             raise ValueError(f"sentence {i} has no tokens; leave it out")
 
 
-def tag_words(y: Sequence[Sequence[Any]]) -> dict[Any, str]:
+def tag_words(y: list[list[Any]]) -> dict[Any, str]:
     """The words that stand for the tags, in the order of the tags."""
+    members: list[Any] | None = _native.distinct_words(y)
     try:
-        members = list(dict.fromkeys(itertools.chain.from_iterable(y)))
+        if members is None:
+            members = list(dict.fromkeys(itertools.chain.from_iterable(y)))
         if None in members:
             raise TypeError
     except TypeError:

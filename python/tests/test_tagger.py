@@ -293,6 +293,18 @@ def test_bad_tokens_are_told_with_their_place(bad):
         SequenceTagger().fit([["a"], [bad]], [["A"], ["B"]])
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_first_bad_token_is_told_whoever_finds_it(n_jobs):
+    """Sums are taken on another thread, while the walk goes on."""
+    large = {"deep": {"a": 3e38}, "deep:a": 3e38}
+    for after in (["a"], [{"": 1.0}], [large]):
+        X = [["a"], ["b", large, "c"], after]
+        with pytest.raises(ValueError, match="sentence 1, token 1: .* sum to more"):
+            SequenceTagger(n_jobs=n_jobs).fit(X, [["A"], ["B", "A", "B"], ["A"]])
+    with pytest.raises(ValueError, match="sentence 0, token 0: an attribute has no name"):
+        SequenceTagger(n_jobs=n_jobs).fit([[{"": 1.0}, large]], [["A", "B"]])
+
+
 @pytest.mark.parametrize("format", [None, "columns"])
 def test_weights_of_sentences(words, format):
     X, y = words[0][:40], words[1][:40]
@@ -320,13 +332,14 @@ def test_weights_of_text(words):
 
 
 def test_it_does_not_matter_which_objects_names_and_numbers_are():
-    """A name that comes again is known by its object, in a table that strings share and that is emptied from time to time."""
+    """A name that comes again is known by its object, in a table whose places strings share."""
     random = np.random.default_rng(3)
     words = [f"w{k}" for k in range(60_000)]
     shared = [[{words[k]: 1.0 for k in random.integers(0, len(words), 30)} for _ in range(25)] for _ in range(100)]
     shared[0][0] = {**shared[0][0], "ünï": 2.5, "none": 0.0, "same": 1.0, "count": 3, "yes": True, "word": "dog", "deep": {"a": 1.0, "b": ["c"]}}
     shared[0][1] = {"deep": {"a": 1.0}, "deep:a": 1.0, **shared[0][1]}
     tags = [[str(random.integers(3)) for _ in sentence] for sentence in shared]
+    # Of so many among 2^18 places thousands share theirs.
     assert len({name for sentence in shared for token in sentence for name in token}) > 2**15
 
     def again(thing):
@@ -343,8 +356,8 @@ def test_it_does_not_matter_which_objects_names_and_numbers_are():
     settings = {"C": 0.1, "max_passes": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        weights = [SequenceTagger(**settings).fit(X, tags).state_features_ for X in (shared, copies, odd)]
-    assert weights[0] == weights[1] == weights[2]
+        models = [SequenceTagger(**settings, n_jobs=jobs).fit(X, tags).model_ for X in (shared, copies, odd) for jobs in (1, 2)]
+    assert len(set(models)) == 1
 
 
 def test_deep_lists_of_numbers_are_refused_by_name():

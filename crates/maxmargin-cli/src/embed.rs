@@ -6,7 +6,7 @@ mod partitions;
 
 use clap::{CommandFactory, FromArgMatches};
 use maxmargin::data::svmlight::{Labelled, Labels};
-use maxmargin::data::tagging::Assembly;
+use maxmargin::data::tagging::Settled;
 use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
 use maxmargin::sparse::SparseMatrix;
@@ -34,7 +34,7 @@ pub enum Data {
     /// Rows whose labels are classes, in the order that these are to have, or for sets words with commas between.
     Rows(Labelled),
     /// Sentences with tags, for `--format crfsuite`.
-    Sentences(Box<Assembly>),
+    Sentences(Box<Settled>),
 }
 
 impl Data {

@@ -11,6 +11,7 @@ mod partitions;
 mod rows;
 mod task;
 mod train;
+mod words;
 
 #[pyo3::pymodule]
 mod _native {
@@ -31,6 +32,8 @@ mod _native {
     use crate::task::train_task;
     #[pymodule_export]
     use crate::train::{train_rows, train_sentences, train_text};
+    #[pymodule_export]
+    use crate::words::distinct_words;
 
     /// `maxmargin generate`
     #[pyfunction]

@@ -38,8 +38,15 @@ pub(crate) fn train_sentences<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
+    let threads = threads(&options);
     let training = Training { task: "tag", options, weights: checked(weights.as_ref())?, raised };
-    training.of(py, Data::Sentences(Box::new(assembled(sequences, tags)?)), on_round)
+    training.of(py, Data::Sentences(Box::new(assembled(sequences, tags, threads)?)), on_round)
+}
+
+/// The number of `--threads`, 0 for one for each core. What is no number `train` will refuse.
+fn threads(options: &[String]) -> usize {
+    let given = options.iter().skip_while(|word| *word != "--threads").nth(1);
+    given.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// How much examples count.

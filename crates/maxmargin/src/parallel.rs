@@ -3,6 +3,7 @@
 //! Work is cut into parts that depend on the data alone, never on the number of threads, and results come
 //! back in the order of the parts: whoever reduces them in that order gets the same bits on every machine.
 
+mod beside;
 mod crew;
 
 use std::ops::Range;
@@ -11,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
+pub(crate) use beside::Beside;
 pub(crate) use crew::Crew;
 pub(crate) use std::thread::{Scope, scope};
 

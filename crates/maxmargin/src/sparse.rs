@@ -280,6 +280,24 @@ impl SparseMatrix {
         self.values.shrink_to_fit();
     }
 
+    /// Gives columns other numbers, which ascend as the old ones do; those that have none are left out.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> Option<u32>) {
+        let (mut start, mut kept) = (0, 0);
+        self.columns = 0;
+        for end in &mut self.offsets[1..] {
+            for at in start..*end {
+                if let Some(column) = number(self.indices[at]) {
+                    (self.indices[kept], self.values[kept]) = (column, self.values[at]);
+                    self.columns = self.columns.max(column + 1);
+                    kept += 1;
+                }
+            }
+            start = std::mem::replace(end, kept);
+        }
+        self.indices.truncate(kept);
+        self.values.truncate(kept);
+    }
+
     /// The same rows with one more column of value `value`: the constant feature that plays the bias.
     #[must_use]
     pub fn with_constant(&self, value: f32) -> Self {
@@ -336,6 +354,18 @@ mod tests {
         assert!(m.row(1).is_empty());
         assert_eq!(m.row(0).below(3).len(), 1);
         assert_eq!(m.row(0).norm2(), 5.0);
+    }
+
+    #[test]
+    fn columns_get_other_numbers() {
+        let mut m = sample();
+        m.renumber(|j| (j != 0).then_some(2 * j));
+        assert_eq!((m.rows(), m.columns(), m.nonzeros()), (3, 7, 2));
+        assert_eq!(m.row(0).iter().collect::<Vec<_>>(), [(6, -2.0)]);
+        assert!(m.row(1).is_empty());
+        assert_eq!(m.row(2).iter().collect::<Vec<_>>(), [(2, 0.5)]);
+        m.renumber(|_| None);
+        assert_eq!((m.rows(), m.columns(), m.nonzeros()), (3, 0, 0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use maxmargin::Error;
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::{self, LabelRule, Labelled};
-use maxmargin::data::tagging::{self, Assembly, Sequences, Vocabulary};
+use maxmargin::data::tagging::{self, Sequences, Settled, Vocabulary};
 
 use super::Session;
 use crate::failure::{Failure, Result};
@@ -22,7 +22,7 @@ pub(crate) enum Given {
     /// Classes or sets of rows.
     Rows(Labelled),
     /// Tags of sentences.
-    Sentences(Box<Assembly>),
+    Sentences(Box<Settled>),
     /// No examples, but the dictionaries of all partitions.
     Dictionaries(Merged),
 }
@@ -51,9 +51,7 @@ impl Session<'_> {
     /// Sentences with tags, and the names of their features.
     pub(crate) fn sentences(&mut self, format: &tagging::Format, min_count: u32) -> Result<(Sequences, Vocabulary)> {
         match std::mem::take(&mut self.given) {
-            Given::Sentences(assembly) => {
-                Ok(assembly.finish(&self.args.input.display().to_string(), min_count, &self.pool)?)
-            }
+            Given::Sentences(settled) => Ok(settled.finish(&self.args.input.display().to_string(), min_count)?),
             Given::Dictionaries(Merged::Vocabulary(vocabulary)) => Ok((Sequences::default(), vocabulary)),
             _ => Ok(tagging::read(self.input()?, format, min_count, &self.pool)?),
         }

@@ -37,6 +37,7 @@ mod crfsuite;
 mod gathered;
 mod lines;
 mod names;
+mod numbered;
 mod parsed;
 mod reading;
 mod rows;
@@ -54,7 +55,7 @@ use crate::data::dictionary::Dictionary;
 use crate::data::tagging::lines::Lines;
 use crate::sparse::SparseMatrix;
 
-pub use assembled::{Assembly, Name, check_name};
+pub use assembled::{Assembly, BadToken, Name, Settled, check_name};
 pub use crfsuite::escape;
 pub use names::Names;
 pub use reading::{read, read_in_pieces, read_with, read_with_in_pieces, survey};

@@ -66,9 +66,29 @@ impl TagWeights {
         let mut kept = Self { structure: structure.to_vec(), starts: vec![0], ..Self::default() };
         match w.short_rows() {
             Some(short) => (0..emission.rows).for_each(|j| kept.push(short.row(j))),
-            None => rows.chunks_exact(emission.width as usize).for_each(|row| kept.push(RowView::Full(row))),
+            None => kept.fill(rows, emission.width as usize),
         }
         kept
+    }
+
+    /// All rows, of so many weights each. Which ones are zero cannot be foreseen: each is put where the next one belongs, and a zero is
+    /// written over.
+    fn fill(&mut self, rows: &[f64], width: usize) {
+        let nonzeros = rows.iter().filter(|w| **w != 0.0).count();
+        (self.slots, self.values) = (vec![0; nonzeros + width], vec![0.0; nonzeros + width]);
+        let mut end = 0;
+        for row in rows.chunks_exact(width) {
+            let (slots, values) = (&mut self.slots[end..][..width], &mut self.values[end..][..width]);
+            let mut count = 0;
+            for (slot, &value) in (0..).zip(row) {
+                (slots[count], values[count]) = (slot, value);
+                count += usize::from(value != 0.0);
+            }
+            end += count;
+            self.starts.push(end as u64);
+        }
+        self.slots.truncate(nonzeros);
+        self.values.truncate(nonzeros);
     }
 
     /// One more row.

@@ -4,7 +4,7 @@ use crate::data::dictionary::Dictionary;
 use crate::data::labels::{value, values};
 use crate::data::tagging::lines::Lines;
 use crate::data::tagging::parsed::Parsed;
-use crate::data::tagging::rows::{Fixed, Growing, NewRows, Sink, TOO_MANY};
+use crate::data::tagging::rows::{Fixed, Growing, NewRows, TOO_MANY};
 use crate::data::tagging::svmhmm::Groups;
 use crate::data::tagging::{Sequences, Unseen, Vocabulary};
 use crate::parallel::Pool;
@@ -15,9 +15,9 @@ pub(super) type BadLine = (u64, String);
 
 /// What the pieces of all kinds have.
 #[derive(Debug, Default)]
-struct Outline {
-    tags: Vec<u32>,
-    ends: Vec<usize>,
+pub(super) struct Outline {
+    pub(super) tags: Vec<u32>,
+    pub(super) ends: Vec<usize>,
     lines: Lines,
     groups: Groups,
     line: u64,
@@ -25,7 +25,7 @@ struct Outline {
 
 impl Outline {
     /// Adds the next piece, with tags as `tag_ids` renumbers them.
-    fn append<S: Sink>(&mut self, piece: &mut Parsed<S>, tag_ids: &[u32]) -> Result<(), BadLine> {
+    pub(super) fn append<S>(&mut self, piece: &mut Parsed<S>, tag_ids: &[u32]) -> Result<(), BadLine> {
         for &(group, line) in &piece.groups {
             if !self.groups.insert(group) {
                 let what =
@@ -44,7 +44,16 @@ impl Outline {
         Ok(())
     }
 
-    fn into_sequences(self, tokens: SparseMatrix, edges: Option<SparseMatrix>) -> Sequences {
+    /// Gives the tags their places among all tags in order, which are returned.
+    pub(super) fn classify(&mut self, tag_names: &Dictionary) -> Vec<String> {
+        let (tags, classes) = classes(tag_names);
+        for tag in &mut self.tags {
+            *tag = classes.get(*tag as usize).copied().unwrap_or(Dictionary::NONE);
+        }
+        tags
+    }
+
+    pub(super) fn into_sequences(self, tokens: SparseMatrix, edges: Option<SparseMatrix>) -> Sequences {
         let Self { tags, ends, lines, .. } = self;
         Sequences { tokens, edges, tags, ends, lines, ..Sequences::default() }
     }
@@ -136,10 +145,7 @@ impl Training {
     /// All sentences, and the names; features of fewer than `min_count` tokens are left out.
     pub(super) fn finish(self, min_count: u32, has_edges: bool, pool: &Pool) -> (Sequences, Vocabulary) {
         let Self { mut outline, tag_names, features, edges, feature_rows, edge_rows } = self;
-        let (tags, classes) = classes(&tag_names);
-        for tag in &mut outline.tags {
-            *tag = classes.get(*tag as usize).copied().unwrap_or(Dictionary::NONE);
-        }
+        let tags = outline.classify(&tag_names);
         let (tokens, features) = kept(features, feature_rows, min_count, pool);
         let (edge_matrix, edges) = kept(edges, edge_rows, min_count, pool);
         let sequences = outline.into_sequences(tokens, has_edges.then_some(edge_matrix));

@@ -37,7 +37,7 @@ pub(super) struct Parsed<S> {
     pub(super) error: Option<String>,
 }
 
-impl<S: Sink> Parsed<S> {
+impl<S> Parsed<S> {
     pub(super) fn new(sink: S) -> Self {
         Self {
             sink,
@@ -49,18 +49,6 @@ impl<S: Sink> Parsed<S> {
             line: 0,
             error: None,
         }
-    }
-
-    /// Parses the sentences of `text`, or those before a bad line.
-    pub(super) fn of(text: &[u8], rules: Rules<'_>, sink: S) -> Self {
-        let mut piece = Self::new(sink);
-        let result = match rules.format {
-            Format::Columns(features) => columns::parse(text, features, rules.layout, &mut piece),
-            Format::SvmHmm => svmhmm::parse(text, rules.tags, &mut piece),
-            Format::CrfSuite => crfsuite::parse(text, rules.tags, &mut piece),
-        };
-        piece.error = result.err();
-        piece
     }
 
     /// Notes the next token, on line `line`, and its tag if it has one.
@@ -91,6 +79,20 @@ impl<S: Sink> Parsed<S> {
         if self.tags.len() > self.ends.last().copied().unwrap_or(0) {
             self.ends.push(self.tags.len());
         }
+    }
+}
+
+impl<S: Sink> Parsed<S> {
+    /// Parses the sentences of `text`, or those before a bad line.
+    pub(super) fn of(text: &[u8], rules: Rules<'_>, sink: S) -> Self {
+        let mut piece = Self::new(sink);
+        let result = match rules.format {
+            Format::Columns(features) => columns::parse(text, features, rules.layout, &mut piece),
+            Format::SvmHmm => svmhmm::parse(text, rules.tags, &mut piece),
+            Format::CrfSuite => crfsuite::parse(text, rules.tags, &mut piece),
+        };
+        piece.error = result.err();
+        piece
     }
 }
 

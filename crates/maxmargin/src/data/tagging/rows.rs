@@ -152,15 +152,54 @@ impl Sink for Growing {
     }
 }
 
+/// A row in the making: its features come in any order, some perhaps more than once.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// In the high half the numbers of the features, in the low one the places of their values.
+    entries: Vec<u64>,
+    values: Vec<f32>,
+}
+
+impl Row {
+    #[inline]
+    pub(super) fn add(&mut self, id: u32, value: f32) {
+        self.entries.push(u64::from(id) << 32 | self.values.len() as u64);
+        self.values.push(value);
+    }
+
+    /// Adds the row to a matrix, and begins anew. `seen` is told of each feature, once, even if its values sum to zero.
+    pub(super) fn end(&mut self, matrix: &mut SparseMatrix, mut seen: impl FnMut(u32)) -> Result<(), String> {
+        let Self { entries, values } = self;
+        // Places ascend for each feature: a sum is taken in the order of the text, whoever takes it.
+        entries.sort_unstable();
+        let mut rest = entries.drain(..).map(|entry| ((entry >> 32) as u32, values[entry as u32 as usize])).peekable();
+        while let Some((id, mut value)) = rest.next() {
+            while let Some((_, more)) = rest.next_if(|&(next, _)| next == id) {
+                value += more;
+            }
+            if !value.is_finite() {
+                return Err(TOO_LARGE.to_owned());
+            }
+            seen(id);
+            if value != 0.0 {
+                matrix.push(id, value);
+            }
+        }
+        drop(rest);
+        values.clear();
+        matrix.end_row();
+        Ok(())
+    }
+}
+
 /// Rows over the names of a dictionary.
 #[derive(Debug)]
 pub(super) struct KnownRows<'v> {
     names: &'v Dictionary,
     /// The features of the row that is being filled, with their values.
     asked: Together<f32>,
-    values: Vec<f32>,
-    /// The features that are known: in the high half their numbers, in the low one the places of their values.
-    row: Vec<u64>,
+    /// Those that are known.
+    row: Row,
     pub(super) matrix: SparseMatrix,
 }
 
@@ -168,7 +207,7 @@ impl<'v> KnownRows<'v> {
     fn new(names: &'v Dictionary) -> Self {
         let mut matrix = SparseMatrix::new();
         matrix.set_columns(names.len() as u32);
-        Self { names, asked: Together::default(), values: Vec::new(), row: Vec::new(), matrix }
+        Self { names, asked: Together::default(), row: Row::default(), matrix }
     }
 
     #[inline]
@@ -178,32 +217,13 @@ impl<'v> KnownRows<'v> {
 
     /// Was a feature left out?
     fn end(&mut self) -> Result<bool, String> {
-        let Self { names, asked, values, row, matrix } = self;
+        let Self { names, asked, row, matrix } = self;
         let mut left_out = false;
         asked.answer(names, |id, value| match id {
-            Some(id) => {
-                row.push(u64::from(id) << 32 | values.len() as u64);
-                values.push(value);
-            }
+            Some(id) => row.add(id, value),
             None => left_out = true,
         });
-        // Places ascend for each feature: a sum is taken in the order of the text, as in training.
-        row.sort_unstable();
-        let mut entries = row.drain(..).map(|entry| ((entry >> 32) as u32, values[entry as u32 as usize])).peekable();
-        while let Some((id, mut value)) = entries.next() {
-            while let Some((_, more)) = entries.next_if(|&(next, _)| next == id) {
-                value += more;
-            }
-            if !value.is_finite() {
-                return Err(TOO_LARGE.to_owned());
-            }
-            if value != 0.0 {
-                matrix.push(id, value);
-            }
-        }
-        drop(entries);
-        values.clear();
-        matrix.end_row();
+        row.end(matrix, |_| ())?;
         Ok(left_out)
     }
 }
