@@ -77,7 +77,7 @@ def watched(bench, chains, solver, limit):
         for line in lines if line["heldout"] is not None
     ]
     # Without what comes after the last step, to know the objective.
-    seconds = min(run.seconds, limit) - lines[-1]["seconds_heldout"]
+    seconds = max(min(run.seconds, limit) - lines[-1]["seconds_heldout"], looks[-1].seconds)
     return [*looks, Look(seconds, run["passes"], 100 * bench.evaluate(run.model, chains.heldout)["token_accuracy"])]
 
 
