@@ -31,23 +31,23 @@ pub(super) fn highest(scores: &[f64]) -> f64 {
 struct Tops {
     labels: usize,
     blocks: usize,
-    tops: Vec<f64>,
+    highest: Vec<f64>,
 }
 
 impl Tops {
     /// Of lines of so many labels, one after the other.
     fn of(lines: &[f64], labels: usize) -> Self {
         let each = |line: &[f64]| line.chunks(BLOCK).map(highest).collect::<Vec<_>>();
-        Self { labels, blocks: labels.div_ceil(BLOCK), tops: lines.chunks_exact(labels).flat_map(each).collect() }
+        Self { labels, blocks: labels.div_ceil(BLOCK), highest: lines.chunks_exact(labels).flat_map(each).collect() }
     }
 
     fn of_line(&self, line: usize) -> &[f64] {
-        &self.tops[line * self.blocks..][..self.blocks]
+        &self.highest[line * self.blocks..][..self.blocks]
     }
 
     /// A label's score in a line was another one before. Did the top of its block change?
     fn changed(&mut self, line: usize, scores: &[f64], label: usize, before: f64) -> bool {
-        let top = &mut self.tops[line * self.blocks + label / BLOCK];
+        let top = &mut self.highest[line * self.blocks + label / BLOCK];
         let was = *top;
         if scores[label] >= was {
             *top = scores[label];

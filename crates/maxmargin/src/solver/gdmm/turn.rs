@@ -157,7 +157,9 @@ impl Alone<'_, '_> {
                 best.offer(label, own + lines.iter().map(|line| line.score(label)).sum::<f64>());
             }
         };
-        held.iter().for_each(|&(label, _)| consider(label, self.score(label), best));
+        for &(label, _) in held {
+            consider(label, self.score(label), best);
+        }
         match self.look.known() {
             Known::Range(first, scores) => {
                 for (labels, bound) in bounds.blocks(first..first + scores.len()) {
@@ -169,7 +171,9 @@ impl Alone<'_, '_> {
                 }
             }
             Known::Seen(seen) => {
-                seen.iter().for_each(|&label| consider(label, self.score(label), best));
+                for &label in seen {
+                    consider(label, self.score(label), best);
+                }
                 let is_other = |label: u32| label == self.truth || self.look.is_seen(label);
                 if let Some((label, score)) = bounds.best(lines, best.most - self.cost, start, is_other) {
                     best.offer(label, score + self.cost);

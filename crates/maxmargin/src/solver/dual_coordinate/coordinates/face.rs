@@ -470,7 +470,9 @@ mod tests {
             let pool = Pool::new(threads).unwrap();
             let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
             let mut coordinates = Coordinates::new(&blocks, Penalty::Linear, problem.dimension(), 3);
-            (0..10).for_each(|_| drop(coordinates.pass()));
+            for _ in 0..10 {
+                coordinates.pass();
+            }
             assert!(coordinates.climb(1e5, &pool).looks > 0);
             Vec::from(coordinates.now.w).into_iter().map(f64::to_bits).collect::<Vec<_>>()
         };
