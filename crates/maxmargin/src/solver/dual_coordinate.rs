@@ -17,7 +17,7 @@
 //! - The estimate of the gap that a pass makes on its way tells when an exact pass is worth it.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ mod rows;
 mod slots;
 mod stack;
 
-use coordinates::{Coordinates, WORTH_SCALING};
+use coordinates::{Coordinates, Exact, WORTH_SCALING};
 use newton::Newton;
 use pace::Pace;
 use rows::Rowed;
@@ -157,12 +157,15 @@ const DRIFT: f64 = 1e-6;
 /// An exact pass is made when the gap that a pass saw on its way, times a discount, is small enough. This is the first one;
 /// each exact pass corrects it.
 const FIRST_DISCOUNT: f64 = 0.3;
+const DISCOUNTS: Range<f64> = 0.1..4.0;
 /// Also when this share of what D lacks of P at w = 0 is small enough.
 const LEFT_AT_START: f64 = 0.2;
 
-/// With more outputs than that, passes among those with weight follow a full one, while they still see this share of its gap.
+/// With more outputs than that, passes among those with weight follow a full one, while they still see this share of its gap: at
+/// most so many, and where steps on faces do most of the work so many.
 const NARROW: usize = 12;
 const SUPPORT_PASSES: u32 = 5;
+const SUPPORT_PASSES_BETWEEN_FACES: u32 = 2;
 const SUPPORT_SHARE: f64 = 0.3;
 /// They are left out where a gap this many times larger would do.
 const SURE: f64 = 2.0;
@@ -214,7 +217,7 @@ impl Place {
             Phase::Newton { strength, steps } => strength > 0.0 && is_sound(strength) && steps <= MOST_STEPS,
         };
         check(phase, "phase")?;
-        check((0.0..=1.0).contains(&self.discount), "discount")?;
+        check(self.discount >= 0.0 && self.discount <= DISCOUNTS.end, "discount")?;
         check(self.pace.is_sound(), "pace")
     }
 }
@@ -396,7 +399,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let mut totals = self.coordinates.totals();
         let mut is_near = self.is_near_from_start(totals, course) || self.is_near(SURE * seen.gap, totals, course);
         if !is_near && self.blocks.width() > NARROW {
-            for _ in 0..SUPPORT_PASSES {
+            let most = if self.wants_small_gap(course) { SUPPORT_PASSES_BETWEEN_FACES } else { SUPPORT_PASSES };
+            for _ in 0..most {
                 let on_support = course.in_oracle(|| self.coordinates.pass_on_support());
                 course.so_far.cache_hits += on_support.looks;
                 self.place.pace.also(&on_support);
@@ -411,12 +415,13 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let has_fallen = self.wants_small_gap(course) && self.place.pace.has_fallen(&seen);
         let is_due = has_fallen || self.place.pace.looks() >= EXACT_AFTER * self.blocks.len() as f64;
         if is_near || is_due {
-            let primal = self.certify(course);
-            let place = &mut self.place;
-            place.discount = if seen.gap > 0.0 { (course.gap() / seen.gap).clamp(0.1, 1.0) } else { 1.0 };
+            let exact = self.certify(course);
+            let (place, gap) = (&mut self.place, exact.primal - exact.dual);
+            // Of this point, which need not be the best so far.
+            place.discount = if seen.gap > 0.0 { (gap / seen.gap).clamp(DISCOUNTS.start, DISCOUNTS.end) } else { 1.0 };
             place.pace.begin_again();
             place.stall.after(&mut course.so_far);
-            return Some(primal);
+            return Some(exact.primal);
         }
         if !self.place.without_newton && self.solver.newton_fits(self.problem) && self.newton_is_faster(course) {
             self.place.phase = Phase::newton::<B>(self.largest_rhs);
@@ -446,8 +451,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         is_linear && course.so_far.primal.is_infinite() && LEFT_AT_START * left <= course.target_at(self.at_zero)
     }
 
-    /// P and D by an exact pass over all examples. Returns P.
-    fn certify(&mut self, course: &mut Course<'_>) -> f64 {
+    /// P and D by an exact pass over all examples.
+    fn certify(&mut self, course: &mut Course<'_>) -> Exact {
         // The smaller the gap, the more of it would be the drift of the running sum.
         if course.relative_target() < DRIFT {
             self.coordinates.rebuild();
@@ -457,7 +462,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         course.bound(exact.dual);
         course.offer(&self.coordinates.now.w, exact.primal);
         (course.so_far.working_set, course.so_far.support) = (exact.support, exact.support);
-        exact.primal
+        exact
     }
 
     /// Would coordinate steps take longer than Newton steps, at their pace?
