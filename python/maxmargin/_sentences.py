@@ -78,7 +78,7 @@ def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | Non
         for j, token in enumerate(sentence):
             row = [token] if isinstance(token, str) else list(token)
             for column in row:
-                if not isinstance(column, str) or len(column.split()) != 1:
+                if not isinstance(column, str) or column.split() != [column]:
                     raise ValueError(f"sentence {i}, token {j}: the column {column!r} is no word; columns have no blanks in them")
             lines.append("\t".join(row if tags is None else [*row, tags[i][j]]))
         lines.append("")

@@ -124,3 +124,10 @@ def test_weights(data):
 def test_wrong_sets(y, message):
     with pytest.raises(ValueError, match=message):
         MultilabelClassifier().fit(np.eye(3), y)
+
+
+def test_sets_may_come_one_by_one():
+    X, sets = np.eye(4), [{"q"}, {"a"}, {"b"}, {"a", "q"}]
+    listed = MultilabelClassifier(C=100.0).fit(X, sets)
+    assert MultilabelClassifier(C=100.0).fit(X, iter(sets)).predict(X) == listed.predict(X)
+    assert listed.score(X, iter(sets)) == listed.score(X, sets)

@@ -363,3 +363,10 @@ def test_it_does_not_matter_which_objects_names_and_numbers_are():
 def test_deep_lists_of_numbers_are_refused_by_name():
     with pytest.raises(ValueError, match="sentence 0, token 0: attribute 1.0 of a list is no string"):
         SequenceTagger().fit([[{"a": 1.0, "deep": [1.0]}]], [["A"]])
+
+
+@pytest.mark.parametrize("word", ["a\n", "\na", " a", "a\r", ""])
+def test_a_column_is_a_word_and_nothing_around_it(word):
+    tagger = SequenceTagger(format="columns").fit([["a", "b"]], [["X", "Y"]])
+    with pytest.raises(ValueError, match="sentence 1, token 0: the column .* is no word"):
+        tagger.predict([["a"], [word]])
