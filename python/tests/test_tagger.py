@@ -370,3 +370,14 @@ def test_a_column_is_a_word_and_nothing_around_it(word):
     tagger = SequenceTagger(format="columns").fit([["a", "b"]], [["X", "Y"]])
     with pytest.raises(ValueError, match="sentence 1, token 0: the column .* is no word"):
         tagger.predict([["a"], [word]])
+
+
+def test_a_dict_that_holds_itself_is_refused():
+    token = {}
+    token["a"] = token
+    with pytest.raises(ValueError, match="sentence 0, token 1: dicts within dicts go more than 100 deep"):
+        SequenceTagger().fit([["a", token]], [["X", "Y"]])
+    deep = {"end": 1.0}
+    for _ in range(90):
+        deep = {"in": deep}
+    SequenceTagger().fit([["a", deep]], [["X", "Y"]])

@@ -33,7 +33,7 @@ pub(crate) fn assembled(sequences: &Bound<'_, PyAny>, tags: &Bound<'_, PyAny>, t
 }
 
 fn walk<'py, S: Sink>(sink: &mut S, sequences: &Bound<'py, PyAny>, tags: Option<&Bound<'py, PyAny>>) -> PyResult<()> {
-    let mut walk = Walk { sink, place: (0, 0), key: Vec::new(), known: Known::default() };
+    let mut walk = Walk { sink, place: (0, 0), key: Vec::new(), depth: 0, known: Known::default() };
     let mut tags = tags.map(PyAnyMethods::try_iter).transpose()?;
     for (sentence, tokens) in sequences.try_iter()?.enumerate() {
         walk.place = (sentence, 0);
@@ -207,12 +207,17 @@ impl<'py, N: Copy> Known<'py, N> {
     }
 }
 
+/// Dicts stand within dicts up to here: each is a call.
+const DEEPEST: usize = 100;
+
 struct Walk<'s, 'py, S: Sink> {
     sink: &'s mut S,
     /// Sentence and token, for errors.
     place: (usize, usize),
     /// The name of a feature, as far as it is known.
     key: Vec<u8>,
+    /// In so many dicts of a token it is, beside the token's own.
+    depth: usize,
     known: Known<'py, S::Name>,
 }
 
@@ -377,7 +382,7 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
         } else if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
             self.number(value)
         } else if let Ok(dict) = value.cast::<PyDict>() {
-            self.dict(dict)
+            self.inner_dict(dict)
         } else if value.is_instance_of::<PyList>()
             || value.is_instance_of::<PyTuple>()
             || value.is_instance_of::<PySet>()
@@ -389,6 +394,17 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
             // Numbers of numpy and the like.
             self.number(value)
         }
+    }
+
+    /// A dict in another one, which may hold itself.
+    fn inner_dict(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
+        if self.depth == DEEPEST {
+            return Err(self.error(&format!("dicts within dicts go more than {DEEPEST} deep; does one hold itself?")));
+        }
+        self.depth += 1;
+        self.dict(dict)?;
+        self.depth -= 1;
+        Ok(())
     }
 
     fn number(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
