@@ -339,7 +339,7 @@ def test_it_does_not_matter_which_objects_names_and_numbers_are():
     shared[0][0] = {**shared[0][0], "ünï": 2.5, "none": 0.0, "same": 1.0, "count": 3, "yes": True, "word": "dog", "deep": {"a": 1.0, "b": ["c"]}}
     shared[0][1] = {"deep": {"a": 1.0}, "deep:a": 1.0, **shared[0][1]}
     tags = [[str(random.integers(3)) for _ in sentence] for sentence in shared]
-    # Of so many among 2^18 places thousands share theirs.
+    # Of so many among 2^17 places thousands share theirs.
     assert len({name for sentence in shared for token in sentence for name in token}) > 2**15
 
     def again(thing):
