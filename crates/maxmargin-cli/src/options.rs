@@ -480,7 +480,8 @@ pub(crate) struct SolverOptions {
     /// soft-bcfw) [default: one for every 64 labels; of more than 128 tags all that have weights are searched]
     #[arg(long, value_name = "NU", value_parser = at_least_one)]
     pub(crate) fmo_parts: Option<usize>,
-    /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: turns; soft-bcfw: blocks]
+    /// How gdmm and soft-bcfw move masses between two steps of the multipliers [default: turns; soft-bcfw and multilabel:
+    /// blocks]
     #[arg(long, value_name = "METHOD")]
     pub(crate) inner: Option<InnerName>,
     /// Ends only when the gap that is asked for is proven (gdmm, soft-bcfw)
@@ -519,7 +520,8 @@ pub(crate) struct StoppingOptions {
     /// examples, for its objective and its loss, comes on top
     #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_seconds: Option<f64>,
-    /// Stop after that many passes over the data (with a path: at each C) and keep the best model so far
+    /// Stop after that many passes over the data (with a path: at each C) and keep the best model so far [default: gdmm
+    /// without --certify: 200]
     #[arg(long, value_name = "P", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_passes: Option<f64>,
 }

@@ -579,7 +579,7 @@ fn status(status: Status, certificate: Certificate) -> &'static str {
         Status::MaxPasses if certificate == Certificate::None => "has made its passes",
         Status::Converged if certificate == Certificate::None => "done",
         Status::Converged => "converged",
-        Status::MaxPasses => "stopped by the number of passes (--max-passes) before the gap was reached",
+        Status::MaxPasses => "stopped by the number of passes (see --max-passes) before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
         Status::Interrupted => "interrupted before the gap was reached",
         Status::Stalled => "stalled: nothing more is gained in f64",

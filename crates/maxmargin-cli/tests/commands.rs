@@ -338,7 +338,7 @@ fn the_hard_margin_separates_or_says_that_it_cannot() {
 fn early_stops_are_said_and_saved() {
     let folder = Folder::with_data();
     for (options, status, words) in [
-        ("--max-passes 2", "max-passes", "stopped by the number of passes (--max-passes)"),
+        ("--max-passes 2", "max-passes", "stopped by the number of passes (see --max-passes)"),
         ("--max-seconds 1e-9", "max-seconds", "stopped by --max-seconds"),
     ] {
         for solver in

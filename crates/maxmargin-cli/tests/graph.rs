@@ -79,6 +79,22 @@ fn grids_are_learned() {
     }
 }
 
+/// Multipliers that go all the way swing for ever here; steps towards decoded outputs, and shorter ones by blocks, do not.
+#[test]
+fn loops_are_trained_factor_by_factor() {
+    let folder = Folder::new();
+    folder.run("generate graph --examples 6 --height 6 --width 6 --labels 3 --seed 2 -o g.jsonl").good();
+    let at_most = |options: &str| {
+        let summary = folder.run(&format!("train graph g.jsonl -m m.mm --quiet --json {options}")).json();
+        number(&summary, "primal_at_most")
+    };
+    let best = at_most("--solver bcfw");
+    for (options, times) in [("", 2.0), ("--max-passes 2000", 1.2), ("--inner blocks --max-passes 3000", 1.2)] {
+        let found = at_most(&format!("--solver gdmm {options}"));
+        assert!(found <= times * best, "{options}: {found}, bcfw {best}");
+    }
+}
+
 #[test]
 fn neighbours_help() {
     let folder = with_grids();

@@ -24,7 +24,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         Given::Dictionaries(Merged::Shape(shape)) => (Graphs::default(), shape),
         _ => read(session.input()?, &session.pool)?,
     };
-    let task = FactorGraph::new(shape)?;
+    let task = FactorGraph::new(shape).map_err(|error| Failure::Data(format!("{}: {error}", args.input.display())))?;
     state_memory(args, &task)?;
     let threads = session.pool.threads();
     check_memory(&task, &args.input.display().to_string(), with_lines(&data), threads)?;

@@ -48,6 +48,7 @@ mod agreement;
 mod away;
 mod block;
 mod look;
+mod multipliers;
 mod ordered;
 mod outputs;
 mod restore;
@@ -58,6 +59,7 @@ mod visit;
 
 use away::Corner;
 use block::Block;
+use multipliers::Step;
 use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.
@@ -273,6 +275,8 @@ struct Position {
     gap: f64,
     /// How often steps were taken towards outputs.
     steps: usize,
+    /// Of the multipliers.
+    step: Step,
 }
 
 /// What a pass does. Up to the blocks all of them agree, and the value of the dual is a bound.
@@ -286,8 +290,8 @@ enum Phase {
     Blocks,
 }
 
-/// So often in a row a proven gap that does not fall means that it will not.
-const FUTILE: u32 = 8;
+/// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
+const FUTILE: u32 = 4;
 
 /// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
 const FIRST_CHECK: usize = 8;
@@ -308,7 +312,17 @@ impl Default for Position {
             bound: 0.0,
             gap,
             steps: 0,
+            step: Step::default(),
         }
+    }
+}
+
+impl Position {
+    /// Takes note of a proven gap; has it not become much less so often in a row?
+    fn is_futile(&mut self, gap: f64, often: u32) -> bool {
+        self.futile = if gap < 0.99 * self.least { 0 } else { self.futile.saturating_add(1) };
+        self.least = self.least.min(gap);
+        self.futile >= often
     }
 }
 
@@ -475,9 +489,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         course.offer(&self.w, primal);
         course.begin_bound();
         course.bound(dual);
-        self.position.futile = if gap < 0.99 * self.position.least { 0 } else { self.position.futile + 1 };
-        self.position.least = self.position.least.min(gap);
-        course.so_far.stalled = self.position.futile >= FUTILE;
+        course.so_far.stalled = self.position.is_futile(gap, FUTILE);
         course.so_far.done = !self.solver.certify;
         Ok(Some(primal))
     }
@@ -488,8 +500,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn upper_bound(&self, pool: &Pool) -> Result<f64> {
         let is_set = self.sets().is_some();
         let by_messages = if is_set { f64::INFINITY } else { self.bound(pool)? };
-        let decoded = if self.decodes() { self.problem.objective_at_most(&self.w, pool)? } else { None };
-        Ok(decoded.map_or(by_messages, |decoded| decoded.min(by_messages)))
+        Ok(if self.decodes() { self.decoded(pool)?.min(by_messages) } else { by_messages })
+    }
+
+    /// That, by decoding.
+    fn decoded(&self, pool: &Pool) -> Result<f64> {
+        Ok(self.problem.objective_at_most(&self.w, pool)?.unwrap_or(f64::INFINITY))
     }
 
     /// Are examples decoded whole to know P? It takes as long as there are pairs of labels.
@@ -521,7 +537,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.position.disagreement = 0.0;
         self.position.passes = self.position.passes.wrapping_add(1);
         if self.solver.inner == Inner::AwaySteps {
-            return self.away_pass(scratch);
+            self.away_pass(scratch);
+            return self.position.step.follow(self.position.disagreement);
         }
         if let Some(average) = &mut self.average {
             average.discount(OLD);
@@ -529,6 +546,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.order.begin_pass();
         while let &[i] = self.order.next(1) {
             self.visit(i as usize, scratch);
+        }
+        if self.position.phase == Phase::Blocks {
+            self.position.step.follow(self.position.disagreement);
         }
     }
 

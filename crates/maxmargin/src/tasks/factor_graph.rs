@@ -39,23 +39,28 @@ const MOST_LABELS: u64 = 1 << 31;
 impl FactorGraph {
     /// Graphs of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
-        let too_many = |what: String| Error::setting("factors", what);
-        let unary = shape.domains.iter().map(|&domain| (shape.features, u64::from(domain)));
-        let tables = shape.templates.iter().map(|template| {
+        let unary = shape.domains.iter().map(|&domain| (shape.features, domain));
+        let mut widths = Vec::new();
+        for template in &shape.templates {
             let labels = template.domains.iter().fold(1, |product: u64, &d| product.saturating_mul(u64::from(d)));
-            (template.features.unwrap_or(1), labels)
-        });
-        let (mut blocks, mut base) = (Vec::new(), 0_u64);
-        for (rows, width) in unary.chain(tables) {
-            if width > MOST_LABELS {
-                return Err(too_many(format!("with {width} labels together are too large for weights of each")));
+            if labels > MOST_LABELS {
+                let domains: Vec<String> = template.domains.iter().map(u32::to_string).collect();
+                return Err(Error::model(format!(
+                    "factors {:?} join variables of {} labels: {labels} weights, at most {MOST_LABELS} are possible",
+                    template.name,
+                    domains.join(" x ")
+                )));
             }
-            let block = Block { base, rows, width: width as u32 };
+            widths.push((template.features.unwrap_or(1), labels as u32));
+        }
+        let (mut blocks, mut base) = (Vec::new(), 0_u64);
+        for (rows, width) in unary.chain(widths) {
+            let block = Block { base, rows, width };
             base = base.saturating_add(block.len());
             blocks.push(block);
         }
         if base >= MOST_WEIGHTS {
-            return Err(too_many(format!("{base} weights are too many: leave features or factors out")));
+            return Err(Error::model(format!("{base} weights are too many: leave features or factors out")));
         }
         Ok(Self { shape, blocks })
     }

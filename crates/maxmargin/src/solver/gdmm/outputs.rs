@@ -1,7 +1,8 @@
 //! Steps of whole examples towards their outputs of the highest loss, as block-coordinate Frank-Wolfe takes them.
 //!
-//! Turns of single variables come to an end where several would have to turn together. Where factors make no loop and all outputs
-//! can be decoded, a step towards the best of them leads on, and P is known with it. Blocks that agreed before agree after it.
+//! Turns of single variables come to an end where several would have to turn together. Where outputs can be decoded, a step
+//! towards the best of them leads on, and P is known with it. Blocks that agreed before agree after it. On loops the decoder knows a
+//! bound of P, that with the relaxation's loss.
 
 use super::visit::{Scratch, score};
 use super::{Course, Duals, Phase, Run, cap};
@@ -21,6 +22,9 @@ const ROUNDING: f64 = 1e-13;
 
 /// P is looked at after every step at first, and later after one more in so many.
 const LOOKS: usize = 4;
+
+/// On loops: so often in a row a gap that does not fall means that steps towards outputs will not close it.
+const FUTILE_LOOKS: u32 = 8;
 
 /// So many outputs give mass for one, at most.
 const MOST_TURNS: usize = 4;
@@ -44,12 +48,10 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         if self.position.phase == Phase::Turns && gain <= SETTLED * self.dual_value() {
             // Blocks agree up to here: the best bound for a while.
             self.position.bound = course.in_oracle(|| self.dual_bound(pool)).max(self.position.bound);
-            let can_decode = !self.has_loops && self.problem.oracle_is_exact() && self.decodes();
-            if can_decode {
+            if self.decodes() {
                 (self.position.phase, self.position.check) = (Phase::Outputs, 0);
             } else {
-                self.position.phase = Phase::Blocks;
-                self.position.check = self.position.check.max(self.position.passes + 1);
+                self.begin_blocks();
             }
         }
         if self.position.phase != Phase::Outputs || gain > WORTH_A_PASS * self.position.gap {
@@ -63,16 +65,27 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             return Ok(None);
         }
         self.position.check = self.position.steps + (self.position.steps / LOOKS).max(1);
-        let (primal, dual) =
-            course.in_oracle(|| Ok((self.problem.objective(&self.w, pool)?, self.dual_bound(pool))))?;
+        let (primal, dual) = course.in_oracle(|| Ok((self.decoded(pool)?, self.dual_bound(pool))))?;
         course.so_far.oracle_calls += self.problem.len() as u64;
         course.offer(&self.w, primal);
         self.position.bound = dual.max(self.position.bound);
         course.begin_bound();
         course.bound(self.position.bound);
-        self.position.gap = primal - self.position.bound;
-        course.so_far.stalled = gain + self.dual_value() - before <= ROUNDING * primal;
+        // Not negative: where a decoder sees two factors on the same variables as one, P may be below the relaxation.
+        self.position.gap = (primal - self.position.bound).max(0.0);
+        let is_at_end = gain + self.dual_value() - before <= ROUNDING * primal;
+        if self.has_loops && (is_at_end || self.position.is_futile(self.position.gap, FUTILE_LOOKS)) {
+            // The relaxation may be solved by no mean of outputs; blocks find what there is besides.
+            self.begin_blocks();
+        } else {
+            course.so_far.stalled = is_at_end;
+        }
         Ok(Some(primal))
+    }
+
+    fn begin_blocks(&mut self) {
+        (self.position.phase, self.position.futile) = (Phase::Blocks, 0);
+        self.position.check = self.position.check.max(self.position.passes + 1);
     }
 
     /// Of every example once, in random order. So many at once are decoded side by side, at the same w.

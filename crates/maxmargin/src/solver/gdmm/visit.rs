@@ -382,16 +382,17 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
         let Scratch { structure, message: difference, .. } = scratch;
+        let eta = self.solver.eta * self.position.step.share();
         for f in 0..structure.factors.len() {
             for (joint, v) in structure.joints_of(f) {
                 difference.entries.clear();
                 add_difference(duals, structure, f, (joint, v), difference);
                 self.position.disagreement += difference.entries.iter().map(|entry| entry.1.abs()).sum::<f64>();
-                if self.solver.eta == 0.0 {
+                if eta == 0.0 {
                     continue;
                 }
                 let own = &mut duals.multipliers[joint];
-                difference.entries.iter().for_each(|&(label, value)| own.add(label, self.solver.eta * value));
+                difference.entries.iter().for_each(|&(label, value)| own.add(label, eta * value));
                 own.entries.retain(|entry| entry.1.abs() > NOTHING * cap);
             }
         }
