@@ -197,7 +197,8 @@ class SequenceTagger(Estimator):
             are_words = all(type(tag) is str and tag == name for tag, name in word.items())
             words = tags if are_words else [[word[tag] for tag in row] for row in tags]
             if self.format is None:
-                train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch)  # noqa: E731
+                threads = self._threads()
+                train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch, threads)  # noqa: E731
             else:
                 text = self._text(sentences, words)
                 train = lambda options, watch: _native.train_text("tag", options, text, weights, watch)  # noqa: E731
