@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+import bisect
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,11 +54,6 @@ def members_of(Y: Any) -> tuple[list[NDArray[Any]], int]:
 
 def _refuse(i: int, j: int, value: Any) -> None:
     raise ValueError(f"Unknown label type: Y[{i}, {j}] is {value}; an indicator matrix has zeros and ones (sample {i})")
-
-
-def kept(Y: Any) -> Any:
-    """What can be looked at more than once: sets that come one by one are a list."""
-    return list(Y) if isinstance(Y, Iterator) else Y
 
 
 def is_sets(Y: Any) -> bool:
@@ -180,7 +176,7 @@ class MultilabelClassifier(RowEstimator):
         table = self._table(X, is_fit=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = kept(y)
+        y = _rows.kept(y)
         if is_sets(y):
             y, self._form = list(y), "sets"
             self.classes_ = distinct_labels(y)
@@ -217,7 +213,7 @@ class MultilabelClassifier(RowEstimator):
 
     def _sets(self, Y: Any) -> list[str]:
         """Label sets as words with commas between; labels that training has not are a word that it has not."""
-        Y = kept(Y)
+        Y = _rows.kept(Y)
         if is_sets(Y):
             word = dict(zip(self.classes_.tolist(), self._words, strict=True))
             unknown = _labels.unused(self._words)

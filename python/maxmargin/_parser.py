@@ -140,6 +140,7 @@ class TreeParser(Estimator):
         -------
         self
         """
+        X, y = _rows.kept(X), _rows.kept(y)
         trees = X if y is None else y
         if y is not None and len(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")

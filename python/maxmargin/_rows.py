@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,11 @@ class Table:
         return Table(shape, csr=(new_ends, columns[kept], values[kept]))
 
 
+def kept(samples: Any) -> Any:
+    """What can be looked at more than once: samples that come one by one are a list."""
+    return list(samples) if isinstance(samples, Iterator) else samples
+
+
 def names_of(X: Any) -> NDArray[Any] | None:
     """The names of the columns of a frame, if all of them are strings."""
     columns = getattr(X, "columns", None)
@@ -78,6 +83,7 @@ def as_table(X: Any, who: str) -> Table:
     """X, checked: two dimensions, numbers, all finite."""
     if hasattr(X, "tocsr"):
         return _sparse(X)
+    X = kept(X)
     if isinstance(X, (str, bytes)):
         raise ValueError("Expected 2D array, got text instead; a file of samples is read by maxmargin.datasets.load_svmlight")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):

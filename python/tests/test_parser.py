@@ -125,6 +125,12 @@ def test_wrong_trees(X, y, message):
         TreeParser().fit(X, y)
 
 
+def test_trees_may_come_one_by_one():
+    X, y = [[("she", "PRP"), ("sleeps", "VB")]], ["(S (PRP she) (VB sleeps))"]
+    assert TreeParser().fit(iter(TREES)).model_ == TreeParser().fit(TREES).model_
+    assert TreeParser().fit(iter(X), iter(y)).predict(iter(X)) == y
+
+
 def test_wrong_sentences():
     parser = TreeParser().fit(TREES)
     for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0")]:

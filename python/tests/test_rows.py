@@ -106,6 +106,11 @@ def test_wrong_samples(value, message):
         LinearClassifier().fit(value, [0, 1])
 
 
+def test_samples_may_come_one_by_one():
+    X, y = [[0.0], [1.0]], [0, 1]
+    assert LinearClassifier().fit(iter(X), iter(y)).model_ == LinearClassifier().fit(X, y).model_
+
+
 def test_gaps_in_frames_are_told():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1.0, 2.0]})

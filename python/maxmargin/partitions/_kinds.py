@@ -92,6 +92,7 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
     if not isinstance(content, tuple) or len(content) not in (2, 3):
         raise ValueError(f"a partition in memory must be a pair (X, y) or (X, y, sample_weight), not a {type(content).__name__}")
     X, y, weights = content if len(content) == 3 else (*content, None)
+    y = _rows.kept(y)
     who = type(estimator).__name__
     table = _aligned(_rows.as_table(X, who))
     is_classes = isinstance(estimator, RowClassifier)
@@ -100,8 +101,8 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
     weights = _rows.sample_weights(weights, table.shape[0])
     if weights is not None and not weights.all():
         chosen = weights > 0
-        kept = [label for label, is_kept in zip(labels, chosen, strict=True) if is_kept] if isinstance(labels, list) else labels[chosen]
-        table, labels, weights = table.take(chosen), kept, weights[chosen]
+        labels = [label for label, is_kept in zip(labels, chosen, strict=True) if is_kept] if isinstance(labels, list) else labels[chosen]
+        table, weights = table.take(chosen), weights[chosen]
     return table, labels, weights
 
 
