@@ -66,11 +66,13 @@ def is_sets(Y: Any) -> bool:
 def distinct_labels(sets: Iterable[Any]) -> NDArray[Any]:
     """The labels of all sets, sorted, checked."""
     members: list[Any] = []
+    ends: list[int] = []
     for i, labels in enumerate(sets):
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise ValueError(f"y: sample {i} is {labels!r}, not a set of labels")
         members += labels
-    _labels.check_kinds(members, "y, labels of all sets")
+        ends.append(len(members))
+    _labels.check_kinds(members, lambda k: f"the set of sample {bisect.bisect_right(ends, k)}")
     is_plain = bool(members) and isinstance(members[0], (str, int))
     return _labels.unique(np.asarray(members) if is_plain else _labels.one_dimensional(members))
 

@@ -40,8 +40,8 @@ def check_lengths(X: Sequence[Sequence[Any]], y: Sequence[Sequence[Any]], allow_
             raise ValueError(f"sentence {i} has no tokens; leave it out")
 
 
-def tag_words(y: list[list[Any]]) -> dict[Any, str]:
-    """The words that stand for the tags, in the order of the tags."""
+def distinct_tags(y: list[list[Any]]) -> list[Any]:
+    """In the order of their first appearance, checked."""
     members: list[Any] | None = _native.distinct_words(y)
     try:
         if members is None:
@@ -50,7 +50,19 @@ def tag_words(y: list[list[Any]]) -> dict[Any, str]:
             raise TypeError
     except TypeError:
         raise _no_tag(y) from None
-    _labels.check_kinds(members, "y, its distinct tags")
+    try:
+        _labels.check_kinds(members)
+    except ValueError:
+        # Once more, over all of them, to name the token.
+        places = [f"token {j} of sentence {i}" for i, tags in enumerate(y) for j in range(len(tags))]
+        _labels.check_kinds(itertools.chain.from_iterable(y), places.__getitem__)
+        raise
+    return members
+
+
+def tag_words(y: list[list[Any]]) -> dict[Any, str]:
+    """The words that stand for the tags, in the order of the tags."""
+    members = distinct_tags(y)
     # Tags that have no order stay in that in which they come.
     with contextlib.suppress(TypeError):
         members.sort()

@@ -16,7 +16,7 @@ from maxmargin._graphs import FactorGraphModel
 from maxmargin._multilabel import EMPTY, MultilabelClassifier, distinct_labels, is_sets, members_of
 from maxmargin._parser import TreeParser
 from maxmargin._rows import Table
-from maxmargin._sentences import as_lists, check_lengths
+from maxmargin._sentences import as_lists, check_lengths, distinct_tags
 from maxmargin._tagger import SequenceTagger
 from maxmargin.partitions._job import Job, Unpacked
 from maxmargin.partitions._vectors import aligned
@@ -75,8 +75,7 @@ def _as_text(estimator: Any, content: Any) -> tuple[bytes, Survey]:
             raise ValueError("the partition has no tags; it must be a pair (sentences, tags), or text")
         tags = as_lists(y, "y")
         check_lengths(sentences, tags)
-        distinct = list(dict.fromkeys(tag for row in tags for tag in row))
-        _labels.check_kinds(distinct, "y, its distinct tags")
+        distinct = distinct_tags(tags)
         words = [[_labels.text_of(tag) for tag in row] for row in tags]
         return estimator._text(sentences, words), Survey(labels=distinct, form="lists")
     if isinstance(estimator, TreeParser):
