@@ -153,7 +153,7 @@ class Estimator(BaseEstimator):
         top : int, optional
             How many of the strongest weights are told of each class.
         """
-        options = ["--json"] if top is None else ["--json", "--top", str(top)]
+        options = ["--json"] if top is None else ["--json", "--top", _settings.count("top", top)]
         found: dict[str, Any] = json.loads(self._ask("inspect", options, b""))
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from maxmargin import _native, _rows
+from maxmargin import _native, _rows, _settings
 from maxmargin._doc import documented
 from maxmargin._estimator import Estimator, all_or_nothing
 from maxmargin._files import Folder
@@ -196,7 +196,7 @@ class TreeParser(Estimator):
         """The n best trees of each sentence and their scores, the best first; nan where the grammar has no tree."""
         answer: list[list[tuple[Any, float]]] = []
         score = float("nan")
-        for line in self._predicted(X, ["--n-best", str(n)]):
+        for line in self._predicted(X, ["--n-best", _settings.count("n", n)]):
             if line.startswith("#"):
                 _, number, told = line.split()[:3]
                 score = float("nan") if told == "fallback" else float(told)

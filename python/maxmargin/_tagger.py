@@ -280,7 +280,7 @@ class SequenceTagger(Estimator):
 
     def predict_n_best(self, X: Any, n: int = 5) -> list[list[tuple[list[Any], float]]]:
         """The n best sequences of tags of each sentence, each with its score, the best first; fewer where there are fewer."""
-        answer, lengths = self._answer(X, ["--n-best", str(n)])
+        answer, lengths = self._answer(X, ["--n-best", _settings.count("n", n)])
         if lengths is None:
             lengths = [len(lines) for lines in self._sentences(*self._answer(X, []))]
         tag = dict(zip(self._words, self.classes_.tolist(), strict=True))

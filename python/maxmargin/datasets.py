@@ -36,7 +36,7 @@ Path = str | os.PathLike[str]
 
 
 def _generate(task: str, n_samples: int, random_state: int, sizes: Mapping[str, Any]) -> str:
-    words = _settings.words({"examples": n_samples, "seed": random_state, **sizes}, "generate")
+    words = _settings.words({"examples": n_samples, "random_state": random_state, **sizes}, "generate")
     return _native.generate(task, words).decode()
 
 

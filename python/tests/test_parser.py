@@ -136,6 +136,10 @@ def test_wrong_sentences():
     for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0")]:
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence])
+    with pytest.raises(ValueError, match="X is None"):
+        parser.predict(None)
+    with pytest.raises(ValueError, match="n=-1: must be a whole number"):
+        parser.predict_n_best([["she", "sleeps"]], n=-1)
     with pytest.raises(ValueError, match="not fitted"):
         TreeParser().predict([["NN"]])
 
