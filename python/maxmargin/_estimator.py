@@ -176,6 +176,9 @@ class Estimator(BaseEstimator):
             with open(temporary, "wb") as file:
                 file.write(self.model_)
             os.replace(temporary, path)
+        except OSError as error:
+            # Nobody has asked for the file that it is until it is complete.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)
