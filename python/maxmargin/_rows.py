@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -124,6 +125,13 @@ def _array(X: Any) -> NDArray[Any]:
 def _refuse_shape(array: NDArray[Any], who: str) -> None:
     if array.ndim == 0:
         raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data to (n_samples, n_features).")
+    first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
+    if isinstance(first, (Mapping, str)):
+        kind, way = ("dicts", "DictVectorizer") if isinstance(first, Mapping) else ("words", "text.TfidfVectorizer")
+        raise ValueError(
+            f"Expected 2D array, got {kind} instead: sample 0 is {reprlib.repr(first)}. Turn them into rows of numbers first, for "
+            f"instance with sklearn.feature_extraction.{way}"
+        )
     if array.ndim == 1:
         raise ValueError(
             f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using array.reshape(-1, 1) if "
