@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::attributes::assembled;
-use crate::failure::{raised, raised_of_rows};
+use crate::failure::{raised, raised_of_samples, raised_of_text};
 use crate::hooks::Stop;
 use crate::rows::Rows;
 
@@ -24,6 +24,7 @@ pub(crate) fn train_text<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
+    let raised = raised_of_text(task);
     let training = Training { task, options, weights: checked(weights.as_ref())?, raised };
     training.of(py, Data::Text(text.to_vec()), on_round)
 }
@@ -66,7 +67,7 @@ pub(crate) fn train_rows<'py>(
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let examples = labelled(rows, names, &ids, costs.as_ref())?;
-    Training { task, options, weights: None, raised: raised_of_rows }.of(py, Data::Rows(examples), on_round)
+    Training { task, options, weights: None, raised: raised_of_samples }.of(py, Data::Rows(examples), on_round)
 }
 
 /// Rows with their labels, checked.
