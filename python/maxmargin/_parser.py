@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from maxmargin import _native, _rows, _settings
@@ -168,7 +170,7 @@ class TreeParser(Estimator):
             raise ValueError(f"sample {i} is a string, not a list of tokens; sentence.split() makes one")
         parts = []
         for j, token in enumerate(sentence):
-            pair = (token, token) if isinstance(token, str) else tuple(token)
+            pair = (token, token) if isinstance(token, str) else tuple(token) if isinstance(token, Iterable) else ()
             if len(pair) != 2 or not all(isinstance(part, str) and len(part.split()) == 1 for part in pair):
                 raise ValueError(f"sample {i}, token {j}: {token!r} is neither a word nor a (word, tag) pair")
             word, tag = word_of(pair[0]), pair[1]
@@ -179,6 +181,8 @@ class TreeParser(Estimator):
 
     def _predicted(self, X: Any, options: list[str]) -> list[str]:
         self._check_fitted()
+        if isinstance(X, str) or not isinstance(X, Iterable):
+            raise ValueError(f"X is {reprlib.repr(X)}; it must be a list of sentences, and a sentence a list of tokens")
         lines = [self._line(i, sentence) for i, sentence in enumerate(X)]
         if not lines:
             return []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maxmargin import _labels, _native
@@ -15,6 +16,8 @@ def as_lists(sentences: Any, name: str) -> list[list[Any]]:
     """A list of lists, checked; lists are not copied."""
     if isinstance(sentences, (str, bytes)):
         raise ValueError(f"{name} is text; say how it is written with format='columns', 'crfsuite' or 'svmhmm'")
+    if isinstance(sentences, Mapping) or not isinstance(sentences, Iterable):
+        raise ValueError(f"{name} is {reprlib.repr(sentences)}; it must be a list of sentences, and a sentence a list")
     found = []
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, list):
@@ -83,15 +86,26 @@ def _no_tag(y: Sequence[Sequence[Any]]) -> ValueError:
     return ValueError("y: tags are words, numbers or other hashables")
 
 
-def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | None) -> bytes:
-    """A token a line; a token is a word or a row of words."""
+def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | None, columns: int | None = None) -> bytes:
+    """A token a line; a token is a word or a row of words. `columns`: how many a model needs, else the first token says it."""
     lines = []
+    others = "the model was trained with"
     for i, sentence in enumerate(X):
         for j, token in enumerate(sentence):
+            if isinstance(token, Mapping) or not isinstance(token, Iterable):
+                raise ValueError(f"sentence {i}, token {j} is {reprlib.repr(token)}; with format='columns' a token is a word or a row of words")
             row = [token] if isinstance(token, str) else list(token)
             for column in row:
                 if not isinstance(column, str) or column.split() != [column]:
-                    raise ValueError(f"sentence {i}, token {j}: the column {column!r} is no word; columns have no blanks in them")
+                    raise ValueError(f"sentence {i}, token {j}: the column {reprlib.repr(column)} is no word; columns have no blanks in them")
+                if _labels.TAG.fullmatch(column) is None:
+                    raise ValueError(f"sentence {i}, token {j}: the column {reprlib.repr(column)} is no Unicode text: it has a lone surrogate")
+            if not row:
+                raise ValueError(f"sentence {i}, token {j} has no columns; a token is a word or a row of words")
+            if columns is None:
+                columns, others = len(row), f"sentence {i}, token {j} has"
+            if len(row) != columns:
+                raise ValueError(f"sentence {i}, token {j}: the number of columns is {len(row)}, {others} {columns}; every token needs as many")
             lines.append("\t".join(row if tags is None else [*row, tags[i][j]]))
         lines.append("")
     return "\n".join(lines).encode()

@@ -133,8 +133,8 @@ class SequenceTagger(Estimator):
     def _is_text(self, X: Any) -> bool:
         return isinstance(X, (str, bytes)) and self.format is not None
 
-    def _text(self, X: Any, tags: Sequence[Sequence[str]] | None) -> bytes:
-        """Sentences as text; `tags` are words."""
+    def _text(self, X: Any, tags: Sequence[Sequence[str]] | None, columns: int | None = None) -> bytes:
+        """Sentences as text; `tags` are words. `columns`: how many a token has to have."""
         if self._is_text(X):
             if tags is not None:
                 raise ValueError("X is text, which has its tags in it; leave out y")
@@ -144,7 +144,7 @@ class SequenceTagger(Estimator):
             return _native.crfsuite_text(lists, tags)
         if self.format != "columns":
             raise ValueError(f"format={self.format!r} is for text; lists of tokens take format='columns' or none at all")
-        return columns_text(lists, tags)
+        return columns_text(lists, tags, columns)
 
     @all_or_nothing
     def fit(
@@ -240,11 +240,11 @@ class SequenceTagger(Estimator):
             unknown = {tag for row in given for tag in row if tag is not None and tag not in word}
             if unknown:
                 raise ValueError(f"forced: the model has no tag {unknown.pop()!r}")
-            tags = [["?" if tag is None else word[tag] for tag in row] for row in given if row]
+            tags = [["?" if tag is None else word[tag] for tag in row] for row in given]
         lengths = [len(sentence) for sentence in sentences]
         if not any(lengths):
             return "", lengths
-        text = self._text([sentence for sentence in sentences if sentence], tags)
+        text = self._text(sentences, tags, _modelfile.record(self.model_)["columns"] if self.format == "columns" else None)
         return self._ask("predict", options, text).decode(), lengths
 
     def _sentences(self, answer: str, lengths: list[int] | None) -> list[list[str]]:

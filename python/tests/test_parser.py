@@ -118,6 +118,7 @@ def test_settings_and_heldout(data):
         ("(S (NN a))", None, "one string"),
         ([], None, "no trees"),
         ([("S", 3)], None, "sample 0"),
+        (["(S (NN a))", "(S (NN a\ud800))"], None, "^sample 1: .*surrogates"),
     ],
 )
 def test_wrong_trees(X, y, message):
@@ -133,7 +134,7 @@ def test_trees_may_come_one_by_one():
 
 def test_wrong_sentences():
     parser = TreeParser().fit(TREES)
-    for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0")]:
+    for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0"), ([None], "token 0"), (["a\ud800"], "sample 0")]:
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence])
     with pytest.raises(ValueError, match="X is None"):
