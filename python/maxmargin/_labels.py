@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from maxmargin._base import DataConversionWarning, kindred
 
-# What a word may look like, so that the program reads it as one.
-CLASS = re.compile(r"[^\s#]+")
-NODE = re.compile(r"[^\s#,]+")
-SET_LABEL = re.compile(r"[^\s#,:]+")
-TAG = re.compile(r"\S+")
+# What a word may look like, so that the program reads it as one. Half of a pair of surrogates is no text.
+CLASS = re.compile(r"[^\s#\ud800-\udfff]+")
+NODE = re.compile(r"[^\s#,\ud800-\udfff]+")
+SET_LABEL = re.compile(r"[^\s#,:\ud800-\udfff]+")
+TAG = re.compile(r"[^\s\ud800-\udfff]+")
 
 
 def _kind(label: Any) -> str:

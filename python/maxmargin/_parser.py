@@ -112,8 +112,12 @@ class TreeParser(Estimator):
                 nested = from_brackets(tree) if isinstance(tree, str) else tree
                 words = list(leaves(nested))
                 found.append(to_brackets(nested))
+                # A lone surrogate is no text.
+                found[-1].encode()
             except ValueError as error:
                 raise ValueError(f"sample {i}: {error}") from error
+            except RecursionError:
+                raise ValueError(f"sample {i}: the tree is too deep; leave it out") from None
             if sentences is not None and not _is_tree(sentences[i]) and len(sentences[i]) != len(words):
                 # Empty elements are no words of a sentence.
                 present = [word for word, tag in words if tag != "-NONE-"]
@@ -177,7 +181,12 @@ class TreeParser(Estimator):
             parts.append(word if self.terminals == "words" else f"{word}/{word_of(tag)}")
         if not parts:
             raise ValueError(f"sample {i} has no tokens; leave it out")
-        return " ".join(parts)
+        line = " ".join(parts)
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"sample {i}: {error}") from error
+        return line
 
     def _predicted(self, X: Any, options: list[str]) -> list[str]:
         self._check_fitted()

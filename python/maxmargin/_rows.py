@@ -146,7 +146,7 @@ def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
         try:
             if not any(isinstance(x, str) for x in array.ravel()):
                 return array.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     for i, row in enumerate(array):
         for j, value in enumerate(row):
@@ -155,6 +155,8 @@ def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
                 if isinstance(value, (str, bytes)):
                     raise TypeError(f"float() argument must be a real number, not a string or {type(value).__name__!r}")
                 float(value)
+            except OverflowError:
+                raise BadValue(f"sample {i}, feature {j} is too large for a number of 64 bits; scale the features") from None
             except (TypeError, ValueError) as error:
                 way = (
                     "Fill the gaps, for instance with sklearn.impute.SimpleImputer"
@@ -213,7 +215,7 @@ def sample_weights(weights: Any, samples: int) -> NDArray[np.float64] | None:
         return None
     try:
         array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight must be numbers, one for each sample ({error})") from error
     if array.ndim == 0:
         array = np.full(samples, float(array))

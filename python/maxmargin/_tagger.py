@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+def _encoded(text: str | bytes) -> bytes:
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        line = error.object.count("\n", 0, error.start) + 1
+        raise ValueError(f"line {line} of the text has a lone surrogate, which is no Unicode text") from None
+
+
 @documented
 class SequenceTagger(Estimator):
     """Gives a tag to every token of a sentence: a linear chain.
@@ -138,7 +146,7 @@ class SequenceTagger(Estimator):
         if self._is_text(X):
             if tags is not None:
                 raise ValueError("X is text, which has its tags in it; leave out y")
-            return X.encode() if isinstance(X, str) else X
+            return _encoded(X)
         lists = as_lists(X, "X")
         if self.format is None:
             return _native.crfsuite_text(lists, tags)
@@ -305,7 +313,7 @@ class SequenceTagger(Estimator):
         with tempfile.TemporaryDirectory(prefix="maxmargin-") as path:
             template = Folder(path).given("template", self.get_params(deep=False)["template"], str)
             options = [] if template is None else ["--template", template]
-            text = _native.features(options, X.encode() if isinstance(X, str) else X).decode()
+            text = _native.features(options, _encoded(X)).decode()
         return [[[unescaped(part) for part in line.split("\t")[1:]] for line in lines] for lines in blocks(text)]
 
     def score(self, X: Any, y: Any = None) -> float:
