@@ -124,7 +124,7 @@ class SequenceAligner(Estimator):
             aligned; score, rank, scores of all candidates, and more.
         """
         self._check_fitted()
-        text = _json_lines.lines(X, _WHAT)
+        text = _json_lines.lines(_json_lines.samples_of(X, _WHAT), _WHAT)
         answer = self._ask("predict", ["--format", "json", "--scores"], text) if text else b""
         return [json.loads(line) for line in answer.splitlines()]
 

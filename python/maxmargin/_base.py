@@ -80,6 +80,10 @@ class BaseEstimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __getattr__(self, name: str) -> Any:
+        own = inspect.getattr_static(type(self), name, None)
+        if isinstance(own, property):
+            # It has raised an AttributeError, and NotFittedError is one: again, for what it says.
+            return own.__get__(self)
         # What scikit-learn asks of its own base class: requests of metadata, pictures of pipelines. Not the tags of releases before 1.6, which
         # are gathered from parents; they do without.
         if "sklearn.base" in sys.modules and not name.startswith("__") and name != "_get_tags":

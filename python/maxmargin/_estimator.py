@@ -153,7 +153,7 @@ class Estimator(BaseEstimator):
         top : int, optional
             How many of the strongest weights are told of each class.
         """
-        options = ["--json"] if top is None else ["--json", "--top", str(top)]
+        options = ["--json"] if top is None else ["--json", "--top", _settings.count("top", top)]
         found: dict[str, Any] = json.loads(self._ask("inspect", options, b""))
         return found
 
@@ -176,6 +176,9 @@ class Estimator(BaseEstimator):
             with open(temporary, "wb") as file:
                 file.write(self.model_)
             os.replace(temporary, path)
+        except OSError as error:
+            # Nobody has asked for the file that it is until it is complete.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _json_lines, _native, _rows
+from maxmargin._graph_samples import plain_graphs
 from maxmargin._doc import documented
 from maxmargin._estimator import Estimator
 from maxmargin._files import Folder
@@ -17,7 +18,7 @@ from maxmargin._progress import Callback
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_WHAT = "a graph: domain, x, factors, factor_x"
+_WHAT = "domain, x, factors and factor_x"
 
 
 @documented
@@ -25,8 +26,9 @@ class FactorGraphModel(Estimator):
     """Labels the variables of graphs together.
 
     A sample is a dict: ``domain``, the number of labels of each variable (one number, or a list); ``x``, a row of features for each
-    variable (an array, lists, or dicts from feature to value); ``factors``, for each template its list of scopes; ``factor_x``, where
-    wanted, a row of features for each factor. Its output is the list of labels, from 0. Loss: hamming.
+    variable (an array, lists, or dicts from the number of a feature, from 0, to its value); ``factors``, for each template its list of
+    scopes; ``factor_x``, where wanted, for each template a row of features for each factor. Its output is the list of labels, from 0.
+    Loss: hamming.
 
     Parameters
     ----------
@@ -99,8 +101,8 @@ class FactorGraphModel(Estimator):
         -------
         self
         """
-        weights, (X, y) = _rows.weighed(sample_weight, X, y)
-        text = self._text(X, y)
+        weights, (graphs,) = _rows.weighed(sample_weight, self._labelled(X, y))
+        text = _json_lines.lines(graphs, _WHAT)
 
         def prepare(folder: Folder) -> list[str]:
             options = self._options()
@@ -112,12 +114,15 @@ class FactorGraphModel(Estimator):
         self._train(prepare, lambda options, watch: _native.train_text("graph", options, text, weights, watch), callback)
         return self
 
+    def _labelled(self, X: Any, y: Any) -> list[dict[str, Any]]:
+        return plain_graphs(_json_lines.with_outputs(X, y, ("labels",), _WHAT))
+
     def _text(self, X: Any, y: Any) -> bytes:
-        return _json_lines.lines(_json_lines.with_outputs(X, y, ("labels",), _WHAT), _WHAT)
+        return _json_lines.lines(self._labelled(X, y), _WHAT)
 
     def _lines(self, X: Any, options: list[str]) -> list[str]:
         self._check_fitted()
-        text = _json_lines.lines(X, _WHAT)
+        text = _json_lines.lines(plain_graphs(_json_lines.samples_of(X, _WHAT)), _WHAT)
         return self._ask("predict", options, text).decode().splitlines() if text else []
 
     def predict(self, X: Any) -> list[NDArray[np.int64]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from maxmargin._base import DataConversionWarning, kindred
 
-# What a word may look like, so that the program reads it as one.
-CLASS = re.compile(r"[^\s#]+")
-NODE = re.compile(r"[^\s#,]+")
-SET_LABEL = re.compile(r"[^\s#,:]+")
-TAG = re.compile(r"\S+")
+# What a word may look like, so that the program reads it as one. Half of a pair of surrogates is no text.
+CLASS = re.compile(r"[^\s#\ud800-\udfff]+")
+NODE = re.compile(r"[^\s#,\ud800-\udfff]+")
+SET_LABEL = re.compile(r"[^\s#,:\ud800-\udfff]+")
+TAG = re.compile(r"[^\s\ud800-\udfff]+")
 
 
 def _kind(label: Any) -> str:
@@ -34,23 +34,27 @@ def is_missing(label: Any) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, (float, np.floating)) and label != label)
 
 
-def check_kinds(labels: Iterable[Any], name: str = "y") -> None:
-    """ValueError where labels of several types are mixed, such as numbers and words."""
+def _sample(i: int) -> str:
+    return f"sample {i}"
+
+
+def check_kinds(labels: Iterable[Any], place: Callable[[int], str] = _sample) -> None:
+    """ValueError where labels of several types are mixed, such as numbers and words. `place`: what has the label of a number."""
     first: tuple[int, Any] | None = None
     for i, label in enumerate(labels):
         if is_missing(label):
-            raise ValueError(f"{name}: sample {i} has no label ({label!r}); Input y contains NaN or None. Leave such samples out")
+            raise ValueError(f"y: {place(i)} has no label ({label!r}); Input y contains NaN or None. Leave such samples out")
         if isinstance(label, (list, dict, set, np.ndarray)):
             raise ValueError(
-                f"{name}: the label of sample {i} is a {type(label).__name__}; y should be a 1d array, one label a sample "
+                f"y: the label of {place(i)} is a {type(label).__name__}; y should be a 1d array, one label a sample "
                 "(sets of labels: MultilabelClassifier; lists of tags: SequenceTagger)"
             )
         if first is None:
             first = i, label
         elif _kind(label) != _kind(first[1]):
             raise ValueError(
-                f"{name}: labels of different types are mixed: sample {first[0]} has {first[1]!r} ({_kind(first[1])}), "
-                f"sample {i} has {label!r} ({_kind(label)}). Make them all the same, for instance with str()"
+                f"y: labels of different types are mixed: {place(first[0])} has {first[1]!r} ({_kind(first[1])}), "
+                f"{place(i)} has {label!r} ({_kind(label)}). Make them all the same, for instance with str()"
             )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+import bisect
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,11 +56,6 @@ def _refuse(i: int, j: int, value: Any) -> None:
     raise ValueError(f"Unknown label type: Y[{i}, {j}] is {value}; an indicator matrix has zeros and ones (sample {i})")
 
 
-def kept(Y: Any) -> Any:
-    """What can be looked at more than once: sets that come one by one are a list."""
-    return list(Y) if isinstance(Y, Iterator) else Y
-
-
 def is_sets(Y: Any) -> bool:
     """Is it a list of sets (or tuples) of labels?"""
     if hasattr(Y, "tocsr") or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.dtype.kind != "O"):
@@ -70,11 +66,13 @@ def is_sets(Y: Any) -> bool:
 def distinct_labels(sets: Iterable[Any]) -> NDArray[Any]:
     """The labels of all sets, sorted, checked."""
     members: list[Any] = []
+    ends: list[int] = []
     for i, labels in enumerate(sets):
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise ValueError(f"y: sample {i} is {labels!r}, not a set of labels")
         members += labels
-    _labels.check_kinds(members, "y, labels of all sets")
+        ends.append(len(members))
+    _labels.check_kinds(members, lambda k: f"the set of sample {bisect.bisect_right(ends, k)}")
     is_plain = bool(members) and isinstance(members[0], (str, int))
     return _labels.unique(np.asarray(members) if is_plain else _labels.one_dimensional(members))
 
@@ -180,7 +178,7 @@ class MultilabelClassifier(RowEstimator):
         table = self._table(X, is_fit=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = kept(y)
+        y = _rows.kept(y)
         if is_sets(y):
             y, self._form = list(y), "sets"
             self.classes_ = distinct_labels(y)
@@ -217,7 +215,7 @@ class MultilabelClassifier(RowEstimator):
 
     def _sets(self, Y: Any) -> list[str]:
         """Label sets as words with commas between; labels that training has not are a word that it has not."""
-        Y = kept(Y)
+        Y = _rows.kept(Y)
         if is_sets(Y):
             word = dict(zip(self.classes_.tolist(), self._words, strict=True))
             unknown = _labels.unused(self._words)

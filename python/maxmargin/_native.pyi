@@ -58,14 +58,20 @@ def train_text(
     each example counts, positive.
 
     `on_round` gets each line of --log (JSON); what it raises comes out again, and so does KeyboardInterrupt. True from it stops
-    training and keeps the model so far (status `interrupted`). threads: 0 is one a core.
+    training and keeps the model so far (status `interrupted`).
     Of more than 10,000 rounds it gets every second one, then every fourth and so on.
     """
 
 def train_sentences(
-    options: Sequence[str], sequences: Any, tags: Any, weights: NDArray[np.float64] | None, on_round: Callable[[str], object] | None
+    options: Sequence[str],
+    sequences: Any,
+    tags: Any,
+    weights: NDArray[np.float64] | None,
+    on_round: Callable[[str], object] | None,
+    threads: int,
 ) -> tuple[bytes, str, list[str]]:
-    """The same of sentences with tags, `--format crfsuite`, without the text: tokens as for crfsuite_text."""
+    """The same of sentences with tags, `--format crfsuite`, without the text: tokens as for crfsuite_text. `threads`: how
+    many put them together; 0 is one a core."""
 
 def distinct_words(lists: list[Any]) -> list[str] | None:
     """The distinct words of lists, in the order of their first appearance. None where not all are plain lists of plain strings."""

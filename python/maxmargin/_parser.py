@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from maxmargin import _native, _rows
+from maxmargin import _native, _rows, _settings
 from maxmargin._doc import documented
 from maxmargin._estimator import Estimator, all_or_nothing
 from maxmargin._files import Folder
@@ -110,8 +112,12 @@ class TreeParser(Estimator):
                 nested = from_brackets(tree) if isinstance(tree, str) else tree
                 words = list(leaves(nested))
                 found.append(to_brackets(nested))
+                # A lone surrogate is no text.
+                found[-1].encode()
             except ValueError as error:
                 raise ValueError(f"sample {i}: {error}") from error
+            except RecursionError:
+                raise ValueError(f"sample {i}: the tree is too deep; leave it out") from None
             if sentences is not None and not _is_tree(sentences[i]) and len(sentences[i]) != len(words):
                 # Empty elements are no words of a sentence.
                 present = [word for word, tag in words if tag != "-NONE-"]
@@ -140,6 +146,7 @@ class TreeParser(Estimator):
         -------
         self
         """
+        X, y = _rows.kept(X), _rows.kept(y)
         trees = X if y is None else y
         if y is not None and len(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
@@ -167,17 +174,24 @@ class TreeParser(Estimator):
             raise ValueError(f"sample {i} is a string, not a list of tokens; sentence.split() makes one")
         parts = []
         for j, token in enumerate(sentence):
-            pair = (token, token) if isinstance(token, str) else tuple(token)
+            pair = (token, token) if isinstance(token, str) else tuple(token) if isinstance(token, Iterable) else ()
             if len(pair) != 2 or not all(isinstance(part, str) and len(part.split()) == 1 for part in pair):
                 raise ValueError(f"sample {i}, token {j}: {token!r} is neither a word nor a (word, tag) pair")
             word, tag = word_of(pair[0]), pair[1]
             parts.append(word if self.terminals == "words" else f"{word}/{word_of(tag)}")
         if not parts:
             raise ValueError(f"sample {i} has no tokens; leave it out")
-        return " ".join(parts)
+        line = " ".join(parts)
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"sample {i}: {error}") from error
+        return line
 
     def _predicted(self, X: Any, options: list[str]) -> list[str]:
         self._check_fitted()
+        if isinstance(X, str) or not isinstance(X, Iterable):
+            raise ValueError(f"X is {reprlib.repr(X)}; it must be a list of sentences, and a sentence a list of tokens")
         lines = [self._line(i, sentence) for i, sentence in enumerate(X)]
         if not lines:
             return []
@@ -195,7 +209,7 @@ class TreeParser(Estimator):
         """The n best trees of each sentence and their scores, the best first; nan where the grammar has no tree."""
         answer: list[list[tuple[Any, float]]] = []
         score = float("nan")
-        for line in self._predicted(X, ["--n-best", str(n)]):
+        for line in self._predicted(X, ["--n-best", _settings.count("n", n)]):
             if line.startswith("#"):
                 _, number, told = line.split()[:3]
                 score = float("nan") if told == "fallback" else float(told)

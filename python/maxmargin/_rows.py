@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,11 @@ class Table:
         return Table(shape, csr=(new_ends, columns[kept], values[kept]))
 
 
+def kept(samples: Any) -> Any:
+    """What can be looked at more than once: samples that come one by one are a list."""
+    return list(samples) if isinstance(samples, Iterator) else samples
+
+
 def names_of(X: Any) -> NDArray[Any] | None:
     """The names of the columns of a frame, if all of them are strings."""
     columns = getattr(X, "columns", None)
@@ -78,6 +84,7 @@ def as_table(X: Any, who: str) -> Table:
     """X, checked: two dimensions, numbers, all finite."""
     if hasattr(X, "tocsr"):
         return _sparse(X)
+    X = kept(X)
     if isinstance(X, (str, bytes)):
         raise ValueError("Expected 2D array, got text instead; a file of samples is read by maxmargin.datasets.load_svmlight")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
@@ -118,6 +125,13 @@ def _array(X: Any) -> NDArray[Any]:
 def _refuse_shape(array: NDArray[Any], who: str) -> None:
     if array.ndim == 0:
         raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data to (n_samples, n_features).")
+    first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
+    if isinstance(first, (Mapping, str)):
+        kind, way = ("dicts", "DictVectorizer") if isinstance(first, Mapping) else ("words", "text.TfidfVectorizer")
+        raise ValueError(
+            f"Expected 2D array, got {kind} instead: sample 0 is {reprlib.repr(first)}. Turn them into rows of numbers first, for "
+            f"instance with sklearn.feature_extraction.{way}"
+        )
     if array.ndim == 1:
         raise ValueError(
             f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using array.reshape(-1, 1) if "
@@ -132,7 +146,7 @@ def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
         try:
             if not any(isinstance(x, str) for x in array.ravel()):
                 return array.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     for i, row in enumerate(array):
         for j, value in enumerate(row):
@@ -141,6 +155,8 @@ def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
                 if isinstance(value, (str, bytes)):
                     raise TypeError(f"float() argument must be a real number, not a string or {type(value).__name__!r}")
                 float(value)
+            except OverflowError:
+                raise BadValue(f"sample {i}, feature {j} is too large for a number of 64 bits; scale the features") from None
             except (TypeError, ValueError) as error:
                 way = (
                     "Fill the gaps, for instance with sklearn.impute.SimpleImputer"
@@ -199,7 +215,7 @@ def sample_weights(weights: Any, samples: int) -> NDArray[np.float64] | None:
         return None
     try:
         array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight must be numbers, one for each sample ({error})") from error
     if array.ndim == 0:
         array = np.full(samples, float(array))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maxmargin import _labels, _native
@@ -15,6 +16,8 @@ def as_lists(sentences: Any, name: str) -> list[list[Any]]:
     """A list of lists, checked; lists are not copied."""
     if isinstance(sentences, (str, bytes)):
         raise ValueError(f"{name} is text; say how it is written with format='columns', 'crfsuite' or 'svmhmm'")
+    if isinstance(sentences, Mapping) or not isinstance(sentences, Iterable):
+        raise ValueError(f"{name} is {reprlib.repr(sentences)}; it must be a list of sentences, and a sentence a list")
     found = []
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, list):
@@ -40,8 +43,8 @@ def check_lengths(X: Sequence[Sequence[Any]], y: Sequence[Sequence[Any]], allow_
             raise ValueError(f"sentence {i} has no tokens; leave it out")
 
 
-def tag_words(y: list[list[Any]]) -> dict[Any, str]:
-    """The words that stand for the tags, in the order of the tags."""
+def distinct_tags(y: list[list[Any]]) -> list[Any]:
+    """In the order of their first appearance, checked."""
     members: list[Any] | None = _native.distinct_words(y)
     try:
         if members is None:
@@ -50,7 +53,19 @@ def tag_words(y: list[list[Any]]) -> dict[Any, str]:
             raise TypeError
     except TypeError:
         raise _no_tag(y) from None
-    _labels.check_kinds(members, "y, its distinct tags")
+    try:
+        _labels.check_kinds(members)
+    except ValueError:
+        # Once more, over all of them, to name the token.
+        places = [f"token {j} of sentence {i}" for i, tags in enumerate(y) for j in range(len(tags))]
+        _labels.check_kinds(itertools.chain.from_iterable(y), places.__getitem__)
+        raise
+    return members
+
+
+def tag_words(y: list[list[Any]]) -> dict[Any, str]:
+    """The words that stand for the tags, in the order of the tags."""
+    members = distinct_tags(y)
     # Tags that have no order stay in that in which they come.
     with contextlib.suppress(TypeError):
         members.sort()
@@ -71,15 +86,26 @@ def _no_tag(y: Sequence[Sequence[Any]]) -> ValueError:
     return ValueError("y: tags are words, numbers or other hashables")
 
 
-def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | None) -> bytes:
-    """A token a line; a token is a word or a row of words."""
+def columns_text(X: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]] | None, columns: int | None = None) -> bytes:
+    """A token a line; a token is a word or a row of words. `columns`: how many a model needs, else the first token says it."""
     lines = []
+    others = "the model was trained with"
     for i, sentence in enumerate(X):
         for j, token in enumerate(sentence):
+            if isinstance(token, Mapping) or not isinstance(token, Iterable):
+                raise ValueError(f"sentence {i}, token {j} is {reprlib.repr(token)}; with format='columns' a token is a word or a row of words")
             row = [token] if isinstance(token, str) else list(token)
             for column in row:
                 if not isinstance(column, str) or column.split() != [column]:
-                    raise ValueError(f"sentence {i}, token {j}: the column {column!r} is no word; columns have no blanks in them")
+                    raise ValueError(f"sentence {i}, token {j}: the column {reprlib.repr(column)} is no word; columns have no blanks in them")
+                if _labels.TAG.fullmatch(column) is None:
+                    raise ValueError(f"sentence {i}, token {j}: the column {reprlib.repr(column)} is no Unicode text: it has a lone surrogate")
+            if not row:
+                raise ValueError(f"sentence {i}, token {j} has no columns; a token is a word or a row of words")
+            if columns is None:
+                columns, others = len(row), f"sentence {i}, token {j} has"
+            if len(row) != columns:
+                raise ValueError(f"sentence {i}, token {j}: the number of columns is {len(row)}, {others} {columns}; every token needs as many")
             lines.append("\t".join(row if tags is None else [*row, tags[i][j]]))
         lines.append("")
     return "\n".join(lines).encode()

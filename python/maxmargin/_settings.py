@@ -9,6 +9,7 @@ import functools
 import json
 import numbers
 import os
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -72,7 +73,9 @@ def words(parameters: Mapping[str, Any], command: str = "train") -> list[str]:
         elif option["is_repeated"]:
             line += [word for entry in _entries(value) for word in (flag, entry)]
         else:
-            line += [flag, _word(parameter, value)]
+            word = _word(parameter, value)
+            # What begins with a dash would be taken for another option.
+            line += [f"{flag}={word}"] if word.startswith("-") else [flag, word]
     return line
 
 
@@ -83,6 +86,8 @@ def _customs(parameter: str, value: Any) -> Any:
         return None
     if parameter == "n_jobs":
         return threads(value)
+    if parameter == "random_state" and _is_number(value) and not (isinstance(value, numbers.Integral) and 0 <= value < 2**64):
+        raise ValueError(f"random_state={reprlib.repr(value)}: must be a whole number from 0 to 2**64 - 1, a numpy generator or None")
     if parameter == "random_state" and value is not None and not _is_number(value):
         draw = getattr(value, "randint", None) or getattr(value, "integers", None)
         if draw is None:
@@ -95,9 +100,16 @@ def threads(n_jobs: Any) -> Any:
     """n_jobs as scikit-learn counts it: -1 is one a core, -2 one less; None: the program's default, one a core."""
     if n_jobs is None or n_jobs == -1:
         return None
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0: must be a number of threads, or -1 for one a core")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r}: must be a number of threads, or -1 for one a core")
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def count(parameter: str, value: Any) -> str:
+    """The word of a number of things, checked."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"{parameter}={reprlib.repr(value)}: must be a whole number, at least 1")
+    return str(int(value))
 
 
 def _is_number(value: Any) -> bool:
@@ -116,10 +128,13 @@ def _entries(value: Any) -> Iterable[str]:
 def _word(parameter: str, value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "on" if value else "off"
-    if isinstance(value, numbers.Integral):
+    if isinstance(value, numbers.Integral) and abs(value) < 2**64:
         return str(int(value))
     if isinstance(value, numbers.Real):
-        return repr(float(value))
+        try:
+            return repr(float(value))
+        except OverflowError:
+            raise ValueError(f"{parameter}: the number is too large") from None
     if isinstance(value, (list, tuple, np.ndarray)):
         return ",".join(_word(parameter, part) for part in value)
     if isinstance(value, str) or hasattr(value, "__fspath__"):

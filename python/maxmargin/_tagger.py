@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+def _encoded(text: str | bytes) -> bytes:
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        line = error.object.count("\n", 0, error.start) + 1
+        raise ValueError(f"line {line} of the text has a lone surrogate, which is no Unicode text") from None
+
+
 @documented
 class SequenceTagger(Estimator):
     """Gives a tag to every token of a sentence: a linear chain.
@@ -133,18 +141,18 @@ class SequenceTagger(Estimator):
     def _is_text(self, X: Any) -> bool:
         return isinstance(X, (str, bytes)) and self.format is not None
 
-    def _text(self, X: Any, tags: Sequence[Sequence[str]] | None) -> bytes:
-        """Sentences as text; `tags` are words."""
+    def _text(self, X: Any, tags: Sequence[Sequence[str]] | None, columns: int | None = None) -> bytes:
+        """Sentences as text; `tags` are words. `columns`: how many a token has to have."""
         if self._is_text(X):
             if tags is not None:
                 raise ValueError("X is text, which has its tags in it; leave out y")
-            return X.encode() if isinstance(X, str) else X
+            return _encoded(X)
         lists = as_lists(X, "X")
         if self.format is None:
             return _native.crfsuite_text(lists, tags)
         if self.format != "columns":
             raise ValueError(f"format={self.format!r} is for text; lists of tokens take format='columns' or none at all")
-        return columns_text(lists, tags)
+        return columns_text(lists, tags, columns)
 
     @all_or_nothing
     def fit(
@@ -197,7 +205,8 @@ class SequenceTagger(Estimator):
             are_words = all(type(tag) is str and tag == name for tag, name in word.items())
             words = tags if are_words else [[word[tag] for tag in row] for row in tags]
             if self.format is None:
-                train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch)  # noqa: E731
+                threads = self._threads()
+                train = lambda options, watch: _native.train_sentences(options, sentences, words, weights, watch, threads)  # noqa: E731
             else:
                 text = self._text(sentences, words)
                 train = lambda options, watch: _native.train_text("tag", options, text, weights, watch)  # noqa: E731
@@ -239,11 +248,11 @@ class SequenceTagger(Estimator):
             unknown = {tag for row in given for tag in row if tag is not None and tag not in word}
             if unknown:
                 raise ValueError(f"forced: the model has no tag {unknown.pop()!r}")
-            tags = [["?" if tag is None else word[tag] for tag in row] for row in given if row]
+            tags = [["?" if tag is None else word[tag] for tag in row] for row in given]
         lengths = [len(sentence) for sentence in sentences]
         if not any(lengths):
             return "", lengths
-        text = self._text([sentence for sentence in sentences if sentence], tags)
+        text = self._text(sentences, tags, _modelfile.record(self.model_)["columns"] if self.format == "columns" else None)
         return self._ask("predict", options, text).decode(), lengths
 
     def _sentences(self, answer: str, lengths: list[int] | None) -> list[list[str]]:
@@ -279,7 +288,7 @@ class SequenceTagger(Estimator):
 
     def predict_n_best(self, X: Any, n: int = 5) -> list[list[tuple[list[Any], float]]]:
         """The n best sequences of tags of each sentence, each with its score, the best first; fewer where there are fewer."""
-        answer, lengths = self._answer(X, ["--n-best", str(n)])
+        answer, lengths = self._answer(X, ["--n-best", _settings.count("n", n)])
         if lengths is None:
             lengths = [len(lines) for lines in self._sentences(*self._answer(X, []))]
         tag = dict(zip(self._words, self.classes_.tolist(), strict=True))
@@ -304,7 +313,7 @@ class SequenceTagger(Estimator):
         with tempfile.TemporaryDirectory(prefix="maxmargin-") as path:
             template = Folder(path).given("template", self.get_params(deep=False)["template"], str)
             options = [] if template is None else ["--template", template]
-            text = _native.features(options, X.encode() if isinstance(X, str) else X).decode()
+            text = _native.features(options, _encoded(X)).decode()
         return [[[unescaped(part) for part in line.split("\t")[1:]] for line in lines] for lines in blocks(text)]
 
     def score(self, X: Any, y: Any = None) -> float:

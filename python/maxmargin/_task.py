@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -246,8 +247,17 @@ class Adapter:
         return 1.0 if most is None else float(most(self.outputs[i]))
 
 
+def _checked(size: Any) -> int:
+    """The size that a task tells."""
+    if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+        raise ValueError(f"the task's size is {size!r}; it must be the number of features: a whole number, at least 1")
+    return int(size)
+
+
 def adapter_of(task: Task, inputs: Sequence[Any], outputs: Sequence[Any]) -> Adapter:
     """The adapter of a task, from what its features of the true outputs are."""
+    if isinstance(task, type):
+        raise ValueError(f"task={task.__name__} is a class; give an object of it: {task.__name__}()")
     first = task.features(inputs[0], outputs[0])
     kind = kind_of(first)
     names: dict[Hashable, int] = {}
@@ -256,7 +266,7 @@ def adapter_of(task: Task, inputs: Sequence[Any], outputs: Sequence[Any]) -> Ada
     elif kind == "pair":
         if task.size is None:
             raise ValueError("features are pairs (indices, values): the task needs an attribute size, the number of features")
-        size = int(task.size)
+        size = _checked(task.size)
     else:
         for i, (x, y) in enumerate(zip(inputs, outputs, strict=True)):
             features = first if i == 0 else task.features(x, y)
@@ -265,7 +275,7 @@ def adapter_of(task: Task, inputs: Sequence[Any], outputs: Sequence[Any]) -> Ada
             for name in features:
                 names.setdefault(name, len(names))
         # Wrong outputs have other features than the true ones: leave room for them.
-        size = int(task.size) if task.size is not None else max(64, 2 * len(names))
+        size = _checked(task.size) if task.size is not None else max(64, 2 * len(names))
     adapter = Adapter(task, inputs, kind, size, names)
     adapter.outputs = outputs
     return adapter

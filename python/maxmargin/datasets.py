@@ -36,7 +36,7 @@ Path = str | os.PathLike[str]
 
 
 def _generate(task: str, n_samples: int, random_state: int, sizes: Mapping[str, Any]) -> str:
-    words = _settings.words({"examples": n_samples, "seed": random_state, **sizes}, "generate")
+    words = _settings.words({"examples": n_samples, "random_state": random_state, **sizes}, "generate")
     return _native.generate(task, words).decode()
 
 
@@ -289,4 +289,5 @@ def load_json_lines(path: Path) -> list[dict[str, Any]]:
 
 def dump_json_lines(path: Path, samples: Any) -> None:
     """Writes graphs or sequences, a JSON object a line; arrays become lists."""
-    _write(path, _json_lines.lines(samples, "numbers, words, lists and arrays"))
+    what = "numbers, words, lists and arrays"
+    _write(path, _json_lines.lines(_json_lines.samples_of(samples, what), what))

@@ -90,6 +90,7 @@ def test_arrays_in_graphs(graphs):
     [
         ([3], None, "sample 0 is a int"),
         ([{}], None, "sample 0 lacks"),
+        ({"x": 1}, None, "X is a dict; it must be a list"),
         ([], None, "no samples"),
         ([{}], [1, 2], "inconsistent"),
     ],
@@ -105,17 +106,66 @@ def test_alignments_are_pairs(pairs):
         SequenceAligner().fit(X[:2], [y[0], "AC"])
 
 
-def test_what_json_has_not(graphs):
-    X, y = graphs
-    for bad in (float("nan"), object()):
-        with pytest.raises(ValueError, match="sample 1"):
-            FactorGraphModel().fit([X[0], {**X[1], "x": [[bad]]}], y[:2])
+GRAPH = {"domain": 2, "x": [[1.0], [2.0], [3.0]], "factors": {"next": [[0, 1], [1, 2]]}}
 
 
-def test_what_the_program_finds_wrong_names_the_line(graphs):
-    X, y = graphs
-    with pytest.raises(ValueError, match="2"):
-        FactorGraphModel().fit(X[:2], [y[0], y[1][:-1]])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        # What this package finds.
+        ({"x": [[1.0], [float("nan")], [3.0]]}, r"x\[1\]\[0\] is nan; features are finite"),
+        ({"x": np.array([[1.0], [2.0], [np.inf]])}, r"x\[2\]\[0\] is inf"),
+        ({"x": [[1.0], [1e39], [3.0]]}, r"x\[1\]\[0\] is too large for 32 bits"),
+        ({"x": [[1.0], [10**400], [3.0]]}, r"x\[1\]\[0\] is too large"),
+        ({"x": [[1.0], [object()], [3.0]]}, r"x\[1\]\[0\] is <object"),
+        ({"x": [1.0, 2.0, 3.0]}, r"x\[0\] is 1.0, not a list of features"),
+        ({"x": [{"red": 1.0}, {}, {}]}, r"x\[0\] has the feature 'red'.*DictVectorizer"),
+        ({"labels": [0, 1, 1.5]}, "the label of variable 2 is 1.5; it must be a whole number"),
+        ({"labels": [0, 1, -1]}, "the label of variable 2 is -1"),
+        ({"labels": ["0", "1", "1"]}, "the label of variable 0 is '0'"),
+        ({"labels": 3}, "y is 3, not a list of a label for each variable"),
+        ({"domain": "2"}, "domain is '2'"),
+        ({"factors": [[0, 1]]}, "factors is .* not a dict from the name"),
+        ({"factors": {"next": [0, 1]}}, r"factors\['next'\]\[0\] is 0, not a list of the variables"),
+        ({"factors": {"next": [[0, -1]]}}, r"factors\['next'\]\[0\]\[1\] is -1"),
+        ({"factors": {"a\ud800": [[0, 1]]}}, "surrogates"),
+        # What the library finds.
+        ({"labels": [0, 1]}, "x has 3 rows, but there are 2 labels"),
+        ({"labels": [0, 1, 2]}, "label 2 of variable 2"),
+        ({"factors": {"next": [[0, 1], [0, 1, 2]]}}, r"a factor of 3 variables after one of 2 \(give kinds of factors different names\)$"),
+        ({"factor_x": {"next": [[1.0], [2.0]]}}, r"template 'next' has a factor_x, but none in sample 0 \("),
+    ],
+)
+def test_what_is_wrong_with_a_graph_is_told_as_it_was_given(changed, message):
+    samples = [{**GRAPH, "labels": [0, 0, 1]}, {**GRAPH, "labels": [0, 1, 1], **changed}]
+    with pytest.raises(ValueError, match=f"^sample 1: .*{message}"):
+        FactorGraphModel().fit(samples)
+    y = [sample.pop("labels") for sample in samples]
+    with pytest.raises(ValueError, match=f"^sample 1: .*{message}"):
+        FactorGraphModel().fit(samples, y)
+
+
+def test_what_is_wrong_in_prediction_is_told_too():
+    model = FactorGraphModel().fit([GRAPH] * 2, [[0, 0, 1]] * 2)
+    with pytest.raises(ValueError, match="^sample 1: template 'up' is unknown"):
+        model.predict([GRAPH, {**GRAPH, "factors": {"up": [[0, 1]]}}])
+    for X in (GRAPH, None):
+        with pytest.raises(ValueError, match="^X is a .*; it must be a list of dicts"):
+            model.predict(X)
+
+
+def test_numbers_of_other_types_are_taken():
+    X = [GRAPH, {**GRAPH, "domain": 2.0, "x": [{np.int64(0): 1}, {"0": np.float32(2)}, {0: 3}], "factors": {"next": np.array([[0.0, 1.0]])}}]
+    expected = FactorGraphModel().fit(X, [[0, 0, 1], [0, 1, 1]]).model_
+    for labels in ([0.0, 1.0, 1.0], [False, True, True], np.array([0, 1, 1], np.int8)):
+        assert FactorGraphModel().fit(X, [[0, 0, 1], labels]).model_ == expected
+
+
+def test_samples_may_come_one_by_one(pairs, graphs):
+    for estimator, (X, y) in ((SequenceAligner(), pairs), (FactorGraphModel(), graphs)):
+        expected = estimator.fit(X, y).model_
+        assert estimator.fit(iter(X), iter(y)).model_ == expected
+        assert estimator.score(iter(X), iter(y)) == estimator.score(X, y)
 
 
 def test_unfitted(graphs):

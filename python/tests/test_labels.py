@@ -97,6 +97,11 @@ def test_wrong_labels(y, message):
         LinearClassifier().fit(X, y)
 
 
+def test_labels_that_are_no_text():
+    labels = ["a", "a\ud800"]
+    assert LinearClassifier(C=10).fit([[0.0], [1.0]], labels).predict([[0.0], [1.0]]).tolist() == labels
+
+
 def test_a_label_that_only_the_test_set_has_counts_as_wrong():
     model = LinearClassifier(C=10).fit(X, ["a", "a", "b", "b", "c", "c"])
     assert model.score(X, ["a", "a", "b", "b", "new", "new"]) == pytest.approx(4 / 6)

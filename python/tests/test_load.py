@@ -116,3 +116,7 @@ def test_saving_leaves_no_parts(tmp_path):
     model.save(tmp_path / "m.mm")
     model.save(tmp_path / "m.mm")
     assert [path.name for path in tmp_path.iterdir()] == ["m.mm"]
+    for path, error in ((tmp_path / "no" / "m.mm", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(error) as caught:
+            model.save(path)
+        assert caught.value.filename == str(path)

@@ -114,7 +114,7 @@ def test_weights(data):
         ([[0, 2], [1, 0], [0, 0]], "Y\\[0, 1\\] is 2"),
         ([[0, 1], [1, 0]], "inconsistent"),
         ([{"a"}, "b", {"c"}], "sample 1"),
-        ([{"a"}, {1}, {"c"}], "mixed"),
+        ([{"a", "b"}, {1}, {"c"}], "mixed: the set of sample 0 has '.' .str., the set of sample 1 has 1"),
         ([set(), set(), set()], "no sample has any label"),
         ([["a"], ["b"], ["c"]], "sets"),
         ([["a"], ["b", "c"], []], "ragged; give label sets as Python sets"),

@@ -118,6 +118,7 @@ def test_settings_and_heldout(data):
         ("(S (NN a))", None, "one string"),
         ([], None, "no trees"),
         ([("S", 3)], None, "sample 0"),
+        (["(S (NN a))", "(S (NN a\ud800))"], None, "^sample 1: .*surrogates"),
     ],
 )
 def test_wrong_trees(X, y, message):
@@ -125,11 +126,21 @@ def test_wrong_trees(X, y, message):
         TreeParser().fit(X, y)
 
 
+def test_trees_may_come_one_by_one():
+    X, y = [[("she", "PRP"), ("sleeps", "VB")]], ["(S (PRP she) (VB sleeps))"]
+    assert TreeParser().fit(iter(TREES)).model_ == TreeParser().fit(TREES).model_
+    assert TreeParser().fit(iter(X), iter(y)).predict(iter(X)) == y
+
+
 def test_wrong_sentences():
     parser = TreeParser().fit(TREES)
-    for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0")]:
+    for sentence, message in [("she sleeps", "string"), ([], "no tokens"), ([("a", "b", "c")], "token 0"), (["a b"], "token 0"), ([None], "token 0"), (["a\ud800"], "sample 0")]:
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence])
+    with pytest.raises(ValueError, match="X is None"):
+        parser.predict(None)
+    with pytest.raises(ValueError, match="n=-1: must be a whole number"):
+        parser.predict_n_best([["she", "sleeps"]], n=-1)
     with pytest.raises(ValueError, match="not fitted"):
         TreeParser().predict([["NN"]])
 

@@ -238,10 +238,14 @@ def test_errors_name_the_partition(tmp_path):
         partitions.train(params, [(X[:50], y[:50]), (X[50:][:, :3], y[50:])])
     with pytest.raises(ValueError, match="one sort"):
         partitions.train(params, [(X[:50], y[:50]), good[0]])
-    with pytest.raises(ValueError, match="mixed"):
+    with pytest.raises(ValueError, match="mixed: partition 0 has .* partition 1 has"):
         partitions.train(params, [(X[:50], y[:50]), (X[50:], y[50:].astype(str))])
     with pytest.raises(ValueError, match="format"):
         partitions.train({"task": "tag"}, text("tag"))
+    with pytest.raises(ValueError, match="partition 1.*token 1 of sentence 0 has 1"):
+        partitions.train({"task": "tag"}, [([["a"]], [["A"]]), ([["a", "b"]], [["A", 1]])])
+    with pytest.raises(ValueError, match="mixed: partition 0 has 'A' .* partition 1 has 1"):
+        partitions.train({"task": "tag"}, [([["a"]], [["A"]]), ([["a", "b"]], [[1, 1]])])
 
 
 def test_a_fit_that_fails_changes_nothing():

@@ -99,11 +99,19 @@ def test_a_frame_with_words():
         ("a file", "text"),
         (np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]]), "masked values, the first in sample 1, feature 1"),
         ([[1.0, None], [2.0, 3.0]], "sample 0, feature 1 is nan"),
+        ([{"a": 1}, {"b": 2}], "sample 0 is {'a': 1}.*DictVectorizer"),
+        (["a text", "more"], "sample 0 is 'a text'.*TfidfVectorizer"),
+        ([[1.0, 2.0], [1.0, 10**400]], "^sample 1, feature 1 is too large"),
     ],
 )
 def test_wrong_samples(value, message):
     with pytest.raises(ValueError, match=message):
         LinearClassifier().fit(value, [0, 1])
+
+
+def test_samples_may_come_one_by_one():
+    X, y = [[0.0], [1.0]], [0, 1]
+    assert LinearClassifier().fit(iter(X), iter(y)).model_ == LinearClassifier().fit(X, y).model_
 
 
 def test_gaps_in_frames_are_told():

@@ -72,6 +72,8 @@ def test_no_text_is_without_a_parameter():
         ({"class_weight": {"a": 2.0, "b": 0.5}}, ["--class-weight", "a=2.0", "--class-weight", "b=0.5"]),
         ({"class_weight": "balanced"}, ["--class-weight", "balanced"]),
         ({"forbid": [("A", "B"), "C,D"]}, ["--forbid", "A,B", "--forbid", "C,D"]),
+        ({"groups": -1}, ["--groups=-1"]),
+        ({"C": 10**30}, ["--c-per-example", "1e+30"]),
         ({"max_passes": 2.5, "loss": "hamming"}, ["--max-passes", "2.5", "--loss", "hamming"]),
     ],
 )
@@ -85,7 +87,7 @@ def test_a_generator_draws_the_seed_again_and_again_the_same():
     assert words[0][0] == "--seed"
 
 
-@pytest.mark.parametrize("given", [{"keep_best": "yes"}, {"solver": object()}, {"random_state": "x"}, {"n_jobs": 0}, {"nonsense": 1}])
+@pytest.mark.parametrize("given", [{"keep_best": "yes"}, {"solver": object()}, {"random_state": "x"}, {"random_state": -1}, {"random_state": 2**64}, {"C": 10**400}, {"n_jobs": 0}, {"n_jobs": 1.5}, {"n_jobs": "2"}, {"nonsense": 1}])
 def test_values_that_are_none(given):
     with pytest.raises(ValueError, match=next(iter(given))):
         _settings.words(given)
@@ -103,5 +105,7 @@ def test_what_the_program_refuses_is_a_value_error():
     model = maxmargin.LinearClassifier(solver="fastest")
     with pytest.raises(ValueError, match="fastest"):
         model.fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="'-1' for 'groups"):
+        maxmargin.LinearClassifier(groups=-1).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="(?i)negative|positive"):
         maxmargin.LinearClassifier(C=-1).fit([[0.0], [1.0]], [0, 1])

@@ -217,7 +217,10 @@ def test_orders_and_baselines(words):
         ([[{"w": object()}]], [["x"]], "(?i)sentence 0"),
         ([["a", 3.5]], [["x", "y"]], "(?i)sentence 0, token 1"),
         ([["a", "b"]], [["x", None]], "token 1 of sentence 0"),
-        ([["a", "b"]], [["x", 1]], "mixed"),
+        ([["a", "b"], ["c"]], [["x", "x"], [1]], "mixed: token 0 of sentence 0 has 'x' .* token 0 of sentence 1 has 1"),
+        ([["a", "b"], ["c", "d"]], [[1, 1], [1, float("nan")]], "token 1 of sentence 1 has no label"),
+        (None, [["x"]], "X is None; it must be a list of sentences"),
+        (3, [["x"]], "X is 3"),
         ([["a"]], None, "requires y"),
         ("a x\n", None, "format"),
         ([], [], "no sentences"),
@@ -232,6 +235,57 @@ def test_wrong_sentences(X, y, message):
 def test_unfitted():
     with pytest.raises(ValueError, match="not fitted"):
         SequenceTagger().predict([["a"]])
+    assert not hasattr(SequenceTagger(), "transition_features_")
+
+
+@pytest.mark.parametrize("n", [-1, 0, 1.5, "3"])
+def test_n_is_a_number(fitted, n):
+    with pytest.raises(ValueError, match=f"^n={n!r}: must be a whole number, at least 1"):
+        fitted.predict_n_best([["a"]], n=n)
+
+
+def test_wrong_columns():
+    def tagger():
+        return SequenceTagger(format="columns")
+
+    for token in (None, 3, {"w": "b"}):
+        with pytest.raises(ValueError, match="sentence 0, token 1 is .* a token is a word or a row of words"):
+            tagger().fit([["a", token]], [["A", "B"]])
+    with pytest.raises(ValueError, match="sentence 1, token 0: the number of columns is 1, sentence 0, token 0 has 2"):
+        tagger().fit([[["a", "x"]], [["b"]]], [["A"], ["B"]])
+    with pytest.raises(ValueError, match="sentence 0, token 1 has no columns"):
+        tagger().fit([["a", []]], [["A", "B"]])
+    fitted = tagger().fit([[["a", "x"], ["b", "y"]]], [["A", "B"]])
+    for token in (["a"], ["a", "x", "A"]):
+        # The empty sentence counts.
+        with pytest.raises(ValueError, match=f"sentence 2, token 0: the number of columns is {len(token)}, the model was trained with 2"):
+            fitted.predict([[["a", "x"]], [], [token]])
+
+
+SURROGATE = "a\ud800"
+
+
+@pytest.mark.parametrize("token", [SURROGATE, {SURROGATE: 1.0}, {SURROGATE: "x"}, {"x": SURROGATE}, ["x", SURROGATE], {"x": [SURROGATE]}])
+def test_half_a_pair_of_surrogates_is_no_text(fitted, token):
+    for use in (lambda X: SequenceTagger().fit(X, [["A"], ["A", "B"]]), fitted.predict):
+        with pytest.raises(ValueError, match="sentence 1, token 1: 'a.ud800' is no Unicode text"):
+            use([["a"], ["b", token]])
+
+
+def test_half_a_pair_of_surrogates_in_columns_and_tags():
+    with pytest.raises(ValueError, match="sentence 0, token 1: the column .* no Unicode text"):
+        SequenceTagger(format="columns").fit([["a", SURROGATE]], [["A", "B"]])
+    with pytest.raises(ValueError, match="line 2 of the text"):
+        SequenceTagger(format="columns").fit(f"a\tA\n{SURROGATE}\tB\n")
+    for format in (None, "columns"):
+        assert SequenceTagger(C=10, format=format).fit([["a"], ["b"]], [["A"], [SURROGATE]]).predict([["b"]]) == [[SURROGATE]]
+
+
+def test_large_values_are_told_shortly():
+    for value, message in ((1e39, "is 1e39, too large for 32 bits"), (10**400, "is too large a number"), (10**5000, "too large")):
+        with pytest.raises(ValueError, match=f'^sentence 0, token 1: the value of "k" .*{message}') as caught:
+            SequenceTagger().fit([["a", {"k": value}]], [["A", "B"]])
+        assert len(str(caught.value)) < 100
 
 
 def test_columns_with_blanks():
@@ -370,6 +424,15 @@ def test_a_column_is_a_word_and_nothing_around_it(word):
     tagger = SequenceTagger(format="columns").fit([["a", "b"]], [["X", "Y"]])
     with pytest.raises(ValueError, match="sentence 1, token 0: the column .* is no word"):
         tagger.predict([["a"], [word]])
+
+
+def test_very_deep_lists_are_refused():
+    deep = ["a"]
+    for _ in range(50_000):
+        deep = [deep]
+    for format, token in ((None, deep), (None, {"k": deep}), ("columns", deep)):
+        with pytest.raises(ValueError, match="sentence 0, token 1"):
+            SequenceTagger(format=format).fit([["a", token]], [["A", "B"]])
 
 
 def test_a_dict_that_holds_itself_is_refused():

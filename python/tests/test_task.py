@@ -292,7 +292,9 @@ def _of(features, size=15):
         (_of(lambda x, y: (np.array([-1]), np.ones(1))), [0], [0], "index -1"),
         (_of(lambda x, y: (np.array([0]), np.array([np.nan]))), [0], [0], "not finite"),
         (_of(lambda x, y: (np.array([0]), np.ones(1)), size=None), [0], [0], "attribute size"),
-        (_of(lambda x, y: {"a": 1e39}), [0], [0], "finite"),
+        (_of(lambda x, y: {"a": 1e39}), [0], [0], "features of sample 0: 1e39 is too large for 32 bits"),
+        (Classes, [np.zeros(D)], [0], r"task=Classes is a class; give an object of it: Classes\(\)"),
+        *[(_of(lambda x, y: (np.array([0]), np.ones(1)), size=size), [0], [0], "the task's size is") for size in (-1, 0, "2", 1.5)],
     ],
 )
 def test_wrong_use(task, X, y, message):

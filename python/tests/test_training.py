@@ -74,6 +74,21 @@ def test_what_a_callback_raises_comes_out(data):
         model.fit(*data, callback=3)
 
 
+def test_a_callback_may_train_and_predict(data, capfd):
+    X, y = data
+    tagger = SequenceTagger()
+
+    def callback(entry):
+        tagger.fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]], callback=lambda entry: LinearClassifier().fit(X[:50], y[:50]))
+        assert tagger.predict([[["a"]]]) == [["A"]]
+
+    model = LinearClassifier(solver="one-slack").fit(X, y, callback=callback)
+    alone = LinearClassifier(solver="one-slack").fit(X, y)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.report_["rounds"] == alone.report_["rounds"]
+    assert capfd.readouterr().out == ""
+
+
 def test_a_fit_that_fails_changes_nothing(data):
     X, y = data
     model = LinearClassifier().fit(X, y)

@@ -57,6 +57,12 @@ def test_everything_without_anything():
             assert isinstance(error, ValueError)
         else:
             raise AssertionError
+        try:
+            SequenceTagger().transition_features_
+        except maxmargin.NotFittedError as error:
+            assert "not fitted yet" in str(error)
+        else:
+            raise AssertionError
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             LinearClassifier(max_passes=1, relative_gap=1e-9).fit(X, y)

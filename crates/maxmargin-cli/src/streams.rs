@@ -43,21 +43,20 @@ pub struct Written {
     pub notes: Vec<String>,
 }
 
-/// Runs `work` with streams in memory. `name`: what errors call the input.
+/// Runs `work` with streams in memory. `name`: what errors call the input. What `work` calls back may come here again: each call
+/// has streams of its own, and leaves those of the call around it as they were.
 pub(crate) fn in_memory<R>(name: &str, input: Vec<u8>, work: impl FnOnce() -> R) -> (R, Written) {
-    /// Takes the streams away again, also after a panic.
-    struct Guard;
-    impl Drop for Guard {
+    /// The streams of the call around this one. They are given back also after a panic.
+    struct Outer(Option<Memory>);
+    impl Drop for Outer {
         fn drop(&mut self) {
-            MEMORY.take();
+            MEMORY.set(self.0.take());
         }
     }
     let memory = Memory { name: name.to_owned(), input: Shared(Arc::new(input)), ..Memory::default() };
-    MEMORY.replace(Some(memory));
-    let guard = Guard;
+    let _outer = Outer(MEMORY.replace(Some(memory)));
     let result = work();
     let memory = MEMORY.take().unwrap_or_default();
-    drop(guard);
     (result, Written { output: memory.output, notes: memory.notes })
 }
 

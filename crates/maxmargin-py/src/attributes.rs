@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use maxmargin::data::tagging::{Assembly, Name, Settled, check_name, escape};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
@@ -48,6 +48,24 @@ fn walk<'py, S: Sink>(sink: &mut S, sequences: &Bound<'py, PyAny>, tags: Option<
 
 fn error((sentence, token): (usize, usize), what: &str) -> PyErr {
     PyValueError::new_err(format!("sentence {sentence}, token {token}: {what}"))
+}
+
+/// The text of a string, which may hold half of a pair of surrogates: that is none.
+fn text<'t>(place: (usize, usize), word: &'t Bound<'_, PyString>) -> PyResult<&'t str> {
+    word.to_str().map_err(|_| error(place, &format!("{} is no Unicode text: it has a lone surrogate", shown(word))))
+}
+
+/// A value, for messages: not all of a long one, and its type where Python cannot tell it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 60;
+    let Ok(told) = value.repr() else {
+        return value.get_type().name().map_or_else(|_| "one".to_owned(), |kind| format!("({kind})"));
+    };
+    let told = told.to_string_lossy();
+    match told.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &told[..end]),
+        None => told.into_owned(),
+    }
 }
 
 fn too_few(sentence: usize) -> PyErr {
@@ -240,8 +258,8 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
                     let none = || Err(self.error("it has no tag: there are fewer tags than tokens"));
                     let tag = tags.next().unwrap_or_else(none)?;
                     match tag.cast::<PyString>() {
-                        Ok(tag) => self.sink.begin_token(tag.to_str()?),
-                        Err(_) => self.sink.begin_token(tag.str()?.to_str()?),
+                        Ok(tag) => self.sink.begin_token(text(self.place, tag)?),
+                        Err(_) => self.sink.begin_token(text(self.place, &tag.str()?)?),
                     }
                 }
             };
@@ -272,7 +290,7 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
             return Ok(());
         }
         for (key, value) in dict.iter().skip(done) {
-            let length = self.begin(key.str()?.to_str()?);
+            let length = self.begin(text(self.place, &key.str()?)?);
             self.value(&value)?;
             self.key.truncate(length);
         }
@@ -316,12 +334,12 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
         for word in list.try_iter()? {
             let word = word?;
             let Ok(word) = word.cast::<PyString>() else {
-                return Err(self.error(&format!("attribute {} of a list is no string", word.repr()?)));
+                return Err(self.error(&format!("attribute {} of a list is no string", shown(&word))));
             };
             if self.key.is_empty() {
                 self.attribute(word, 1.0)?;
             } else {
-                self.named(word.to_str()?, 1.0)?;
+                self.named(text(self.place, word)?, 1.0)?;
             }
         }
         Ok(())
@@ -338,7 +356,7 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
         for (place, value) in array.call_method0("tolist")?.try_iter()?.enumerate() {
             let value = value?;
             if let Ok(word) = value.cast::<PyString>() {
-                self.named(word.to_str()?, 1.0)?;
+                self.named(text(self.place, word)?, 1.0)?;
             } else {
                 let length = self.begin(&place.to_string());
                 self.number(&value)?;
@@ -373,7 +391,7 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
         if let Ok(word) = value.cast::<PyString>() {
             let length = self.key.len();
             self.key.push(b':');
-            self.key.extend(word.to_str()?.as_bytes());
+            self.key.extend(text(self.place, word)?.as_bytes());
             self.keyed(1.0)?;
             self.key.truncate(length);
             Ok(())
@@ -408,14 +426,17 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
     }
 
     fn number(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
-        match value.extract::<f64>() {
-            Ok(number) if (number as f32).is_finite() => self.keyed(number),
-            _ => {
-                let (key, value) = (String::from_utf8_lossy(&self.key).into_owned(), value.repr()?);
-                Err(self
-                    .error(&format!("the value of {key:?} is {value}, which is no finite number, word, dict or list")))
+        let number = value.extract::<f64>();
+        let what = match &number {
+            Ok(number) if (*number as f32).is_finite() => return self.keyed(*number),
+            Ok(number) if number.is_finite() => format!("is {number:e}, too large for 32 bits; scale it"),
+            // A whole number of more than 308 digits.
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                "is too large a number; scale it".to_owned()
             }
-        }
+            _ => format!("is {}, which is no finite number, word, dict or list", shown(value)),
+        };
+        Err(self.error(&format!("the value of {:?} {what}", String::from_utf8_lossy(&self.key))))
     }
 
     /// The feature that the key names.
@@ -440,7 +461,7 @@ impl<'py, S: Sink> Walk<'_, 'py, S> {
 
     /// The same where the name is not known.
     fn first_attribute(&mut self, name: &Bound<'py, PyString>, value: f64) -> PyResult<()> {
-        if let Some(found) = self.feature(name.to_str()?.as_bytes(), value)? {
+        if let Some(found) = self.feature(text(self.place, name)?.as_bytes(), value)? {
             self.known.put(name, found);
         }
         Ok(())

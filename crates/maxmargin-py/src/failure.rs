@@ -12,21 +12,36 @@ pub(crate) fn raised(failure: Failure) -> PyErr {
     }
 }
 
-/// The same for rows in memory: `data:17: ...` is sample 16.
-pub(crate) fn raised_of_rows(failure: Failure) -> PyErr {
+/// The same for samples in memory, each a row or a line: `data:17: ...` is sample 16.
+pub(crate) fn raised_of_samples(failure: Failure) -> PyErr {
     match failure {
-        Failure::Data(what) => PyValueError::new_err(without_dashes(&with_sample(&what))),
+        Failure::Data(what) => PyValueError::new_err(without_dashes(&with_samples(&what))),
         other => raised(other),
     }
 }
 
-fn with_sample(what: &str) -> String {
-    let rest = what.strip_prefix(NAME).and_then(|rest| rest.strip_prefix(':'));
-    let parts = rest.and_then(|rest| rest.split_once(": "));
-    match parts.and_then(|(line, what)| Some((line.parse::<u64>().ok()?, what))) {
-        Some((line, what)) => format!("sample {}: {what}", line.saturating_sub(1)),
-        None => what.to_owned(),
+/// The one for text of a task: all but sentences with tags have a line for each sample.
+pub(crate) fn raised_of_text(task: &str) -> fn(Failure) -> PyErr {
+    if task == "tag" { raised } else { raised_of_samples }
+}
+
+/// Lines as samples, also that of another one which a message speaks of, and no columns: nobody has seen the text.
+fn with_samples(what: &str) -> String {
+    let split = |text: &str, start: &str| {
+        let (before, after) = text.split_once(start)?;
+        let (digits, rest) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
+        Some((before.to_owned(), digits.parse::<u64>().ok()?, rest.to_owned()))
+    };
+    let named =
+        split(what, &format!("{NAME}:")).filter(|(before, _, rest)| before.is_empty() && rest.starts_with(": "));
+    let Some((_, line, mut told)) = named else { return what.to_owned() };
+    if let Some((before, other, rest)) = split(&told, " on line ") {
+        told = format!("{before} in sample {}{rest}", other.saturating_sub(1));
     }
+    if let Some((before, _, rest)) = split(&told, ", at column ") {
+        told = before + &rest;
+    }
+    format!("sample {}{told}", line.saturating_sub(1))
 }
 
 /// Options as parameters: `--max-passes` is `max_passes`, `--c-per-example` is `C`, `--penalty linear` is `penalty='linear'`.

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::failure::raised;
+use crate::failure::{raised, raised_of_text};
 use crate::rows::Rows;
 
 /// A model file of any task.
@@ -86,7 +86,8 @@ impl Model {
         options: Vec<String>,
         text: &[u8],
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-        let written = py.detach(|| embed::ask(&self.saved, command, &options, text.to_vec())).map_err(raised)?;
+        let written = py.detach(|| embed::ask(&self.saved, command, &options, text.to_vec()));
+        let written = written.map_err(raised_of_text(&self.task()))?;
         Ok((PyBytes::new(py, &written.output), written.notes))
     }
 }

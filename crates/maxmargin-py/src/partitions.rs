@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::failure::{raised, raised_of_rows};
+use crate::failure::{raised, raised_of_samples};
 use crate::hooks::Stop;
 use crate::rows::Rows;
 use crate::train::{Answer, labelled};
@@ -53,7 +53,7 @@ pub(crate) fn blank<'py>(
     ids: PyReadonlyArray1<'py, u32>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let examples = labelled(rows, names, &ids, None)?;
-    let model = py.detach(|| embed::blank(task, &options, examples)).map_err(raised_of_rows)?;
+    let model = py.detach(|| embed::blank(task, &options, examples)).map_err(raised_of_samples)?;
     Ok(PyBytes::new(py, &model))
 }
 

@@ -138,11 +138,12 @@ impl PythonTask {
             let what = format!("example {i}: features are not a valid sparse vector of size {}", self.block[0].rows);
             return Err(PyValueError::new_err(what));
         };
-        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
-        if values.iter().any(|x| !x.is_finite()) {
-            return Err(PyValueError::new_err(format!("example {i}: a feature is not finite")));
+        // Python has seen that they are finite.
+        if let Some(value) = values.iter().find(|&&x| !(x as f32).is_finite()) {
+            let what = format!("features of sample {i}: {value:e} is too large for 32 bits; scale the features");
+            return Err(PyValueError::new_err(what));
         }
-        Ok((indices, values))
+        Ok((indices, values.iter().map(|&x| x as f32).collect()))
     }
 
     /// The number of an output that Python has found.

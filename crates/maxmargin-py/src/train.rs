@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::attributes::assembled;
-use crate::failure::{raised, raised_of_rows};
+use crate::failure::{raised, raised_of_samples, raised_of_text};
 use crate::hooks::Stop;
 use crate::rows::Rows;
 
@@ -24,11 +24,12 @@ pub(crate) fn train_text<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
+    let raised = raised_of_text(task);
     let training = Training { task, options, weights: checked(weights.as_ref())?, raised };
     training.of(py, Data::Text(text.to_vec()), on_round)
 }
 
-/// Tags of sentences, which are Python objects.
+/// Tags of sentences, which are Python objects. `threads`: how many put them together; 0 is one for each core.
 #[pyfunction]
 pub(crate) fn train_sentences<'py>(
     py: Python<'py>,
@@ -37,16 +38,10 @@ pub(crate) fn train_sentences<'py>(
     tags: &Bound<'py, PyAny>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_round: Option<Py<PyAny>>,
+    threads: usize,
 ) -> PyResult<Answer<'py>> {
-    let threads = threads(&options);
     let training = Training { task: "tag", options, weights: checked(weights.as_ref())?, raised };
     training.of(py, Data::Sentences(Box::new(assembled(sequences, tags, threads)?)), on_round)
-}
-
-/// The number of `--threads`, 0 for one for each core. What is no number `train` will refuse.
-fn threads(options: &[String]) -> usize {
-    let given = options.iter().skip_while(|word| *word != "--threads").nth(1);
-    given.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// How much examples count.
@@ -72,7 +67,7 @@ pub(crate) fn train_rows<'py>(
     on_round: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let examples = labelled(rows, names, &ids, costs.as_ref())?;
-    Training { task, options, weights: None, raised: raised_of_rows }.of(py, Data::Rows(examples), on_round)
+    Training { task, options, weights: None, raised: raised_of_samples }.of(py, Data::Rows(examples), on_round)
 }
 
 /// Rows with their labels, checked.

@@ -16,7 +16,7 @@ from maxmargin._graphs import FactorGraphModel
 from maxmargin._multilabel import EMPTY, MultilabelClassifier, distinct_labels, is_sets, members_of
 from maxmargin._parser import TreeParser
 from maxmargin._rows import Table
-from maxmargin._sentences import as_lists, check_lengths
+from maxmargin._sentences import as_lists, check_lengths, distinct_tags
 from maxmargin._tagger import SequenceTagger
 from maxmargin.partitions._job import Job, Unpacked
 from maxmargin.partitions._vectors import aligned
@@ -75,8 +75,7 @@ def _as_text(estimator: Any, content: Any) -> tuple[bytes, Survey]:
             raise ValueError("the partition has no tags; it must be a pair (sentences, tags), or text")
         tags = as_lists(y, "y")
         check_lengths(sentences, tags)
-        distinct = list(dict.fromkeys(tag for row in tags for tag in row))
-        _labels.check_kinds(distinct, "y, its distinct tags")
+        distinct = distinct_tags(tags)
         words = [[_labels.text_of(tag) for tag in row] for row in tags]
         return estimator._text(sentences, words), Survey(labels=distinct, form="lists")
     if isinstance(estimator, TreeParser):
@@ -92,6 +91,7 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
     if not isinstance(content, tuple) or len(content) not in (2, 3):
         raise ValueError(f"a partition in memory must be a pair (X, y) or (X, y, sample_weight), not a {type(content).__name__}")
     X, y, weights = content if len(content) == 3 else (*content, None)
+    y = _rows.kept(y)
     who = type(estimator).__name__
     table = _aligned(_rows.as_table(X, who))
     is_classes = isinstance(estimator, RowClassifier)
@@ -100,8 +100,8 @@ def _rows_of(estimator: Any, content: Any) -> tuple[Table, Any, NDArray[np.float
     weights = _rows.sample_weights(weights, table.shape[0])
     if weights is not None and not weights.all():
         chosen = weights > 0
-        kept = [label for label, is_kept in zip(labels, chosen, strict=True) if is_kept] if isinstance(labels, list) else labels[chosen]
-        table, labels, weights = table.take(chosen), kept, weights[chosen]
+        labels = [label for label, is_kept in zip(labels, chosen, strict=True) if is_kept] if isinstance(labels, list) else labels[chosen]
+        table, weights = table.take(chosen), weights[chosen]
     return table, labels, weights
 
 

@@ -114,7 +114,7 @@ class Plan:
         tags = self._tags()
         if not tags:
             return
-        _labels.check_kinds(tags, "y, the distinct tags of all partitions")
+        _check_kinds([found.labels or () for found in self._surveys])
         words = [_labels.text_of(tag) for tag in tags]
         if _labels.words_of(tags, _labels.TAG) != words:
             raise ValueError("y: tags of partitions must be distinct words without blanks, or whole numbers; make words of them first")
@@ -208,8 +208,8 @@ class Plan:
         if self._surveys[0].form in ("dense", "sparse"):
             width = _same([len(part) for part in parts], "Y", "number of labels")
             return np.arange(width)
+        _check_kinds(parts)
         parts = [part for part in parts if len(part)] or parts[:1]
-        _labels.check_kinds([part[0] for part in parts if len(part)], "y, first label of each partition")
         if any(part.dtype.kind == "O" for part in parts):
             return _labels.unique(_labels.one_dimensional([label for part in parts for label in part.tolist()]))
         return _labels.unique(np.concatenate(parts))
@@ -277,3 +277,9 @@ def _same(values: Sequence[Any], what: str, which: str) -> Any:
         if value != values[0]:
             raise ValueError(f"{what}: partition {number} has another {which} ({value}) than partition 0 ({values[0]})")
     return values[0]
+
+
+def _check_kinds(parts: Sequence[Sequence[Any]]) -> None:
+    """Are the labels of all partitions of one type? Within each they are."""
+    firsts = [(number, part[0]) for number, part in enumerate(parts) if len(part)]
+    _labels.check_kinds([label for _, label in firsts], lambda k: f"partition {firsts[k][0]}")

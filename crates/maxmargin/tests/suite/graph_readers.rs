@@ -255,7 +255,8 @@ fn bad_text_and_labels_are_refused_by_line_and_cause() {
 #[test]
 fn bad_features_are_refused_by_line_and_cause() {
     check_refused(&[
-        (r#"{"domain":2,"labels":[1],"x":[[1],[1]]}"#, "x has 2 rows for 1 variables (one is needed for each)"),
+        (r#"{"domain":2,"labels":[1],"x":[[1],[1]]}"#, "x has 2 rows, but there are 1 labels (a variable needs"),
+        (r#"{"domain":[2],"labels":[1],"x":[[1],[1]]}"#, "x has 2 rows for 1 variables (one is needed for each)"),
         (r#"{"domain":2,"labels":[1],"x":{"0":1}}"#, "invalid type: map, expected a list of rows of features"),
         (
             r#"{"domain":2,"labels":[1],"x":[1]}"#,

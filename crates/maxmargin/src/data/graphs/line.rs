@@ -51,8 +51,13 @@ fn domains(fields: &mut Fields) -> Result<Vec<u32>, String> {
         }
         Some(Domain::Each(domains)) => domains,
         Some(Domain::Same(domain)) => {
-            let by_labels = fields.labels.as_ref().map(Vec::len);
-            let variables = by_labels.or_else(|| fields.x.as_ref().map(SparseMatrix::rows)).ok_or(
+            let (rows, labels) = (fields.x.as_ref().map(SparseMatrix::rows), fields.labels.as_ref().map(Vec::len));
+            if let (Some(rows), Some(labels)) = (rows, labels)
+                && rows != labels
+            {
+                return Err(format!("x has {rows} rows, but there are {labels} labels (a variable needs one of each)"));
+            }
+            let variables = rows.or(labels).ok_or(
                 "how many variables? (without labels and x, domain must be a list with a number for each variable)",
             )?;
             vec![domain; variables]
