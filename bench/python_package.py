@@ -9,6 +9,8 @@ from measure import CORES, PROGRAM, ROOT
 
 PEER = ROOT / "bench" / "python_peer.py"
 REPETITIONS = 3
+# Of runs of the program and of Python, one after the other.
+TURNS = 5
 
 # Asked for one after the other, until the objective is no worse than the peer's; then gaps between the last two, to this factor.
 GAPS = (0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
@@ -23,21 +25,37 @@ def fastest(runs):
     return min(runs, key=lambda run: run["seconds"])
 
 
+def by_turns(program, python):
+    """The runs of both, one after the other, for the machine is not the same all the time."""
+    package_python()
+    return zip(*((program(), python()) for _ in range(TURNS)), strict=True)
+
+
 def python_overhead(bench):
-    """classes and tags, the data in memory: seconds of fit over the training seconds of the program"""
+    """classes and tags, the data in memory: seconds of fit over those of the program without reading"""
     table, gap = [], 0.001
     data = bench.inputs.plain(NEWSGROUPS)
-    program = min(bench.train("multiclass", data, "--relative-gap", gap, threads=CORES).seconds for _ in range(REPETITIONS))
-    python = fastest(peer(bench, "rows", data, gap, CORES) for _ in range(REPETITIONS))
-    table.append(["newsgroups, classes", f"{program:.3f}", f"{python['training']:.3f}", f"{python['seconds']:.3f}"])
-    bench.outcome.at_most("classes: fit over the program's training", python["seconds"] / program, 1.1)
     features, test = tag_features(bench)
-    program = min(bench.train("tag", features, "--format", "crfsuite", "--c-per-example", 0.1, threads=CORES).seconds for _ in range(REPETITIONS))
-    python = fastest(peer(bench, "tagger", features, test, "maxmargin") for _ in range(REPETITIONS))
-    table.append(["treebank, tags as dicts", f"{program:.3f}", f"{python['training']:.3f}", f"{python['seconds']:.3f}"])
-    bench.outcome.at_most("tags: fit over the program's training", python["seconds"] / program, 1.1)
-    header = ["data", "program, training s", "Python, training s", "Python, fit s"]
-    bench.outcome.table(f"{CORES} threads, best of {REPETITIONS}; fit begins with a sparse matrix or lists of dicts", header, table)
+    pairs = {
+        "newsgroups, classes": (
+            lambda: bench.train("multiclass", data, "--relative-gap", gap, threads=CORES),
+            lambda: peer(bench, "rows", data, gap, CORES),
+        ),
+        "treebank, tags as dicts": (
+            lambda: bench.train("tag", features, "--format", "crfsuite", "--c-per-example", 0.1, threads=CORES),
+            lambda: peer(bench, "tagger", features, test, "maxmargin"),
+        ),
+    }
+    for name, pair in pairs.items():
+        runs, fits = by_turns(*pair)
+        # As fit does, the program measures the training loss and makes a model after training.
+        program, python = min(run.wall - run["seconds_reading"] for run in runs), fastest(fits)
+        training = min(run.seconds for run in runs)
+        table.append([name, f"{program:.3f}", f"{training:.3f}", f"{python['seconds']:.3f}", f"{python['training']:.3f}"])
+        bench.outcome.at_most(f"{name}: fit over the program without reading", python["seconds"] / program, 1.1)
+        bench.outcome.state(f"{name}: fit over the program's training alone", f"{python['seconds'] / training:.2f}")
+    header = ["data", "program without reading s", "of that, training s", "Python, fit s", "of that, training s"]
+    bench.outcome.table(f"{CORES} threads, best of {TURNS} by turns; fit begins with a sparse matrix or lists of dicts", header, table)
 
 
 def gap_that_does(objective, wanted):

@@ -57,15 +57,14 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows = rows.get();
-        let n = rows.matrix.rows();
-        let (scores, labels) =
-            py.detach(|| embed::scores(&self.saved, rows.matrix.clone(), threads)).map_err(raised)?;
+        let (n, matrix) = (rows.len(), rows.take()?);
+        let (scores, labels) = py.detach(|| embed::scores(&self.saved, matrix, threads)).map_err(raised)?;
         scores.into_pyarray(py).reshape([n, labels])
     }
 
     fn sets(&self, py: Python<'_>, rows: &Bound<'_, Rows>, threshold: f64, threads: usize) -> PyResult<Vec<Vec<u32>>> {
-        let rows = rows.get();
-        py.detach(|| embed::sets(&self.saved, &rows.matrix, threshold, threads)).map_err(raised)
+        let matrix = rows.get().take()?;
+        py.detach(|| embed::sets(&self.saved, &matrix, threshold, threads)).map_err(raised)
     }
 
     fn nodes(
@@ -75,8 +74,8 @@ impl Model {
         depth_threshold: Option<f64>,
         threads: usize,
     ) -> PyResult<Vec<String>> {
-        let rows = rows.get();
-        py.detach(|| embed::nodes(&self.saved, rows.matrix.clone(), depth_threshold, threads)).map_err(raised)
+        let matrix = rows.get().take()?;
+        py.detach(|| embed::nodes(&self.saved, matrix, depth_threshold, threads)).map_err(raised)
     }
 
     fn ask<'py>(

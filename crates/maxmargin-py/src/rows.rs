@@ -1,16 +1,35 @@
 //! Arrays as sparse rows.
 
+use std::sync::{Mutex, PoisonError};
+
 use maxmargin::sparse::SparseMatrix;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Sparse rows of numbers, as the library has them.
+/// Sparse rows of numbers, as the library has them, for one use: who trains or predicts takes them.
 #[pyclass(frozen)]
 pub(crate) struct Rows {
-    pub(crate) matrix: SparseMatrix,
+    matrix: Mutex<Option<SparseMatrix>>,
+    shape: (usize, u32),
     /// CRC-32 of the entries.
     pub(crate) checksum: u32,
+}
+
+impl Rows {
+    fn new(matrix: SparseMatrix) -> Self {
+        Self { shape: (matrix.rows(), matrix.columns()), checksum: checksum(&matrix), matrix: Mutex::new(Some(matrix)) }
+    }
+
+    /// A copy would take as long as all that is done to make them.
+    pub(crate) fn take(&self) -> PyResult<SparseMatrix> {
+        let taken = self.matrix.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| PyValueError::new_err("rows are for one use"))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shape.0
+    }
 }
 
 #[derive(FromPyObject)]
@@ -44,20 +63,20 @@ impl Numbers<'_> {
 fn checksum(matrix: &SparseMatrix) -> u32 {
     /// Bytes that are gathered before they are summed up: a sum of a few at a time takes ten times as long.
     const GATHERED: usize = 1 << 14;
-    let (mut digest, mut bytes) = (crc32fast::Hasher::new(), Vec::new());
+    let (mut digest, mut words) = (crc32fast::Hasher::new(), Vec::new());
+    let mut bytes = Vec::new();
     for i in 0..matrix.rows() {
         let row = matrix.row(i);
-        bytes.extend_from_slice(&(row.len() as u64).to_le_bytes());
-        bytes.extend(row.iter().flat_map(|(j, x)| {
-            let (j, x) = (u64::from(j), u64::from(x.to_bits()));
-            (j | x << 32).to_le_bytes()
-        }));
-        if bytes.len() >= GATHERED {
+        words.push(row.len() as u64);
+        words.extend(row.indices().iter().zip(row.values()).map(|(&j, x)| u64::from(j) | u64::from(x.to_bits()) << 32));
+        if 8 * words.len() >= GATHERED || i + 1 == matrix.rows() {
+            bytes.resize(8 * words.len(), 0);
+            let places = bytes.as_chunks_mut::<8>().0;
+            places.iter_mut().zip(&words).for_each(|(place, word)| *place = word.to_le_bytes());
             digest.update(&bytes);
-            bytes.clear();
+            words.clear();
         }
     }
-    digest.update(&bytes);
     digest.finalize()
 }
 
@@ -67,10 +86,12 @@ struct Growing {
 }
 
 impl Growing {
-    fn new(rows: usize, nonzeros: usize) -> Self {
+    fn new((rows, columns): (usize, usize), nonzeros: usize) -> PyResult<Self> {
+        let columns = u32::try_from(columns).map_err(|_| PyValueError::new_err("more than 4294967295 features"))?;
         let mut matrix = SparseMatrix::new();
         matrix.reserve(rows, nonzeros);
-        Self { matrix }
+        matrix.set_columns(columns);
+        Ok(Self { matrix })
     }
 
     fn push(&mut self, column: usize, value: f64) -> PyResult<()> {
@@ -90,12 +111,6 @@ impl Growing {
         }
         Ok(())
     }
-
-    fn finish(mut self, columns: usize) -> PyResult<Rows> {
-        let columns = u32::try_from(columns).map_err(|_| PyValueError::new_err("more than 4294967295 features"))?;
-        self.matrix.set_columns(columns);
-        Ok(Rows { checksum: checksum(&self.matrix), matrix: self.matrix })
-    }
 }
 
 /// Rows of columns and values; row i has those from `starts[i]` to `starts[i + 1]`.
@@ -109,21 +124,31 @@ where
     if !is_monotone || starts.last() != Some(&(data.len() as i64)) || indices.len() != data.len() {
         return Err(broken("indptr does not ascend from 0 to the number of entries"));
     }
-    let mut growing = Growing::new(starts.len() - 1, data.len());
+    let mut growing = Growing::new((starts.len() - 1, columns), data.len())?;
     for row in starts.windows(2) {
         let row = row[0] as usize..row[1] as usize;
-        let mut last = -1;
-        for (&j, &x) in indices[row.clone()].iter().zip(&data[row]) {
+        let (indices, data) = (&indices[row.clone()], &data[row]);
+        let (mut last, mut ascends) = (-1, true);
+        for &j in indices {
             let j = j.into();
-            if j <= last || j >= columns as i64 {
-                return Err(broken("the columns of a row do not ascend, or lie beyond the last one"));
-            }
+            ascends &= j > last;
             last = j;
-            growing.push(j as usize, x.into())?;
+        }
+        if !ascends || last >= columns as i64 {
+            return Err(broken("the columns of a row do not ascend, or lie beyond the last one"));
+        }
+        let single = |x: &X| (*x).into() as f32;
+        // Most rows have nothing to say or to leave out, and are taken as a whole.
+        if data.iter().map(single).all(|x| x.is_finite() && x != 0.0) {
+            growing.matrix.push_parts(indices.iter().map(|&j| j.into() as u32), data.iter().map(single));
+            continue;
+        }
+        for (&j, &x) in indices.iter().zip(data) {
+            growing.push(j.into() as usize, x.into())?;
         }
         growing.matrix.end_row();
     }
-    growing.finish(columns)
+    Ok(Rows::new(growing.matrix))
 }
 
 #[pymethods]
@@ -131,7 +156,7 @@ impl Rows {
     #[staticmethod]
     fn dense(array: Dense<'_>) -> PyResult<Self> {
         fn of<T: Copy + Into<f64>>(values: &[T], (rows, columns): (usize, usize)) -> PyResult<Rows> {
-            let mut growing = Growing::new(rows, values.len());
+            let mut growing = Growing::new((rows, columns), values.len())?;
             for i in 0..rows {
                 for (j, &value) in values[i * columns..(i + 1) * columns].iter().enumerate() {
                     growing.push(j, value.into())?;
@@ -139,7 +164,7 @@ impl Rows {
                 growing.matrix.end_row();
             }
             growing.matrix.shrink();
-            growing.finish(columns)
+            Ok(Rows::new(growing.matrix))
         }
         match &array {
             Dense::Single(array) => of(array.as_slice()?, array.as_array().dim()),
@@ -161,6 +186,6 @@ impl Rows {
 
     #[getter]
     fn shape(&self) -> (usize, u32) {
-        (self.matrix.rows(), self.matrix.columns())
+        self.shape
     }
 }

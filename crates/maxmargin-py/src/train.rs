@@ -79,7 +79,7 @@ pub(crate) fn labelled(
 ) -> PyResult<Labelled> {
     let (rows, ids) = (rows.get(), ids.as_slice()?.to_vec());
     let costs = checked(costs)?;
-    let n = rows.matrix.rows();
+    let n = rows.len();
     if ids.len() != n || costs.as_ref().is_some_and(|costs| costs.len() != n) {
         return Err(PyValueError::new_err(format!("{n} rows need as many labels and weights")));
     }
@@ -96,7 +96,7 @@ pub(crate) fn labelled(
     for cost in costs.iter().flatten() {
         digest.update(&cost.to_le_bytes());
     }
-    Ok(Labelled::new(Labels { names, ids }, rows.matrix.clone(), costs, digest.finalize()))
+    Ok(Labelled::new(Labels { names, ids }, rows.take()?, costs, digest.finalize()))
 }
 
 struct Training<'t> {

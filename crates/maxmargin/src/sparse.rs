@@ -240,6 +240,17 @@ impl SparseMatrix {
         self.end_row();
     }
 
+    /// The same of columns and values by themselves, of which there must be as many.
+    pub fn push_parts(&mut self, columns: impl Iterator<Item = u32>, values: impl Iterator<Item = f32>) {
+        self.indices.extend(columns);
+        self.values.extend(values);
+        debug_assert_eq!(self.indices.len(), self.values.len(), "a value for each column");
+        if let Some(last) = self.indices.last() {
+            self.columns = self.columns.max(last + 1);
+        }
+        self.end_row();
+    }
+
     /// These rows, in this order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
