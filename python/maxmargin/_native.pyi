@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 class Rows:
-    """Sparse rows of numbers, as the library has them: 32-bit, without zeros."""
+    """Sparse rows of numbers, as the library has them: 32-bit, without zeros. For one use: who trains or predicts takes them."""
 
     @staticmethod
     def dense(array: NDArray[Any]) -> Rows:
