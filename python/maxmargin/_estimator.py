@@ -168,19 +168,22 @@ class Estimator(BaseEstimator):
         Parameters
         ----------
         path : path
-            Its name; ``.mm`` by custom. It appears when it is complete.
+            Its name; ``.mm`` by custom. It appears when it is complete. A link stays one, and a device or pipe is written to.
         """
         self._check_fitted()
-        temporary = f"{os.fspath(path)}.{os.getpid()}.part"
+        target = os.path.realpath(path)
+        is_special = os.path.exists(target) and not os.path.isfile(target)
+        temporary = target if is_special else f"{target}.{os.getpid()}.part"
         try:
             with open(temporary, "wb") as file:
                 file.write(self.model_)
-            os.replace(temporary, path)
+            if not is_special:
+                os.replace(temporary, target)
         except OSError as error:
             # Nobody has asked for the file that it is until it is complete.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         finally:
-            if os.path.exists(temporary):
+            if not is_special and os.path.exists(temporary):
                 os.remove(temporary)
 
     def plot_convergence(self, ax: Any = None) -> Any:

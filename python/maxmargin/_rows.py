@@ -182,15 +182,17 @@ def _sparse(X: Any) -> Table:
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    values = csr.data
+    # There may be room behind the last entry, and room between two of them.
+    end = csr.indptr[-1]
+    indptr, indices, values = (np.ascontiguousarray(part) for part in (csr.indptr, csr.indices[:end], csr.data[:end]))
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
 
     def place(at: int) -> tuple[int, int]:
-        return int(np.searchsorted(csr.indptr, at, side="right")) - 1, int(csr.indices[at])
+        return int(np.searchsorted(indptr, at, side="right")) - 1, int(indices[at])
 
     _refuse_infinities(values, place)
-    return Table(X.shape, csr=(csr.indptr, csr.indices, values))
+    return Table(X.shape, csr=(indptr, indices, values))
 
 
 def _refuse_infinities(values: NDArray[Any], place: Any) -> None:

@@ -1,5 +1,7 @@
 """Model files, to and from the program."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,19 @@ def test_classes_are_numbers_where_all_words_are(tmp_path):
     assert again.get_params()["penalty"] == "quadratic"
     assert again.primal_ == model.primal_
     assert again.to_bytes() == model.to_bytes() == (tmp_path / "m.mm").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_links_stay_links_and_pipes_are_written_to(tmp_path):
+    model = maxmargin.LinearClassifier().fit([[1.0], [-1.0]], ["yes", "no"])
+    (tmp_path / "link.mm").symlink_to(tmp_path / "m.mm")
+    model.save(tmp_path / "link.mm")
+    assert (tmp_path / "link.mm").is_symlink() and (tmp_path / "m.mm").read_bytes() == model.to_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    model.save(tmp_path / "pipe")
+    assert os.read(end, 1 << 16) == model.to_bytes() and (tmp_path / "pipe").is_fifo()
+    os.close(end)
 
 
 def test_classes_are_words():

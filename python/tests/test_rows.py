@@ -45,6 +45,15 @@ def test_sparse(form, fitted):
     np.testing.assert_array_equal(model.decision_function(matrix), fitted.decision_function(X))
 
 
+def test_sparse_with_room_in_it(fitted):
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_matrix(X)
+    strided = sparse.csr_matrix((np.repeat(matrix.data, 2)[::2], np.repeat(matrix.indices, 2)[::2], matrix.indptr), shape=matrix.shape)
+    assert LinearClassifier().fit(strided, Y).model_ == fitted.model_
+    matrix.data, matrix.indices = np.append(matrix.data, np.nan), np.append(matrix.indices, 0)
+    assert LinearClassifier().fit(matrix, Y).model_ == fitted.model_
+
+
 def test_sparse_out_of_order(fitted):
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_matrix(X)

@@ -291,7 +291,7 @@ enum Phase {
 }
 
 /// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
-const FUTILE: u32 = 4;
+const FUTILE: u32 = 8;
 
 /// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
 const FIRST_CHECK: usize = 8;

@@ -44,11 +44,11 @@ impl FactorGraph {
         for template in &shape.templates {
             let labels = template.domains.iter().fold(1, |product: u64, &d| product.saturating_mul(u64::from(d)));
             if labels > MOST_LABELS {
-                let domains: Vec<String> = template.domains.iter().map(u32::to_string).collect();
                 return Err(Error::model(format!(
-                    "factors {:?} join variables of {} labels: {labels} weights, at most {MOST_LABELS} are possible",
+                    "factors {:?} are too large: weights for {labels} combinations of labels of {} variables, at most \
+                     {MOST_LABELS} are possible",
                     template.name,
-                    domains.join(" x ")
+                    template.domains.len()
                 )));
             }
             widths.push((template.features.unwrap_or(1), labels as u32));

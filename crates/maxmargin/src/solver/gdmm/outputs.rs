@@ -24,7 +24,7 @@ const ROUNDING: f64 = 1e-13;
 const LOOKS: usize = 4;
 
 /// On loops: so often in a row a gap that does not fall means that steps towards outputs will not close it.
-const FUTILE_LOOKS: u32 = 8;
+const FUTILE_LOOKS: u32 = 16;
 
 /// So many outputs give mass for one, at most.
 const MOST_TURNS: usize = 4;
