@@ -514,7 +514,7 @@ fn factorwise_rules(args: &Args, name: SolverName) -> Vec<Rule> {
         (
             solver.inner == Some(InnerName::Turns) && name == SolverName::SoftBcfw,
             "--inner",
-            "soft-bcfw has nothing but its blocks: variables take turns with --solver gdmm",
+            "soft-bcfw moves masses by blocks or away-steps: variables take turns with --solver gdmm",
         ),
         (
             solver.inner == Some(InnerName::Turns) && args.task == Task::Multilabel,
