@@ -292,6 +292,7 @@ enum Phase {
 
 /// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
 const FUTILE: u32 = 8;
+const FALL: f64 = 0.99;
 
 /// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
 const FIRST_CHECK: usize = 8;
@@ -318,9 +319,9 @@ impl Default for Position {
 }
 
 impl Position {
-    /// Takes note of a proven gap; has it not become much less so often in a row?
-    fn is_futile(&mut self, gap: f64, often: u32) -> bool {
-        self.futile = if gap < 0.99 * self.least { 0 } else { self.futile.saturating_add(1) };
+    /// Takes note of a proven gap; has it not fallen to this share of the least so often in a row?
+    fn is_futile(&mut self, gap: f64, fall: f64, often: u32) -> bool {
+        self.futile = if gap < fall * self.least { 0 } else { self.futile.saturating_add(1) };
         self.least = self.least.min(gap);
         self.futile >= often
     }
@@ -489,7 +490,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         course.offer(&self.w, primal);
         course.begin_bound();
         course.bound(dual);
-        course.so_far.stalled = self.position.is_futile(gap, FUTILE);
+        course.so_far.stalled = self.position.is_futile(gap, FALL, FUTILE);
         course.so_far.done = !self.solver.certify;
         Ok(Some(primal))
     }

@@ -18,7 +18,7 @@ const FALL: f64 = 0.95;
 const SHORTER: f64 = 0.7;
 
 /// Of the step that was asked for.
-const LEAST: f64 = 1e-3;
+const LEAST: f64 = 0.03;
 
 /// The step of the multipliers, and what it follows from.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -23,8 +23,11 @@ const ROUNDING: f64 = 1e-13;
 /// P is looked at after every step at first, and later after one more in so many.
 const LOOKS: usize = 4;
 
-/// On loops: so often in a row a gap that does not fall means that steps towards outputs will not close it.
-const FUTILE_LOOKS: u32 = 16;
+/// On loops steps towards outputs are given up where the gap has not fallen to this share so often in a row, from one look to the
+/// next; not before so many steps.
+const FALL: f64 = 0.95;
+const FUTILE_LOOKS: u32 = 4;
+const FEW_STEPS: usize = 16;
 
 /// So many outputs give mass for one, at most.
 const MOST_TURNS: usize = 4;
@@ -74,7 +77,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         // Not negative: where a decoder sees two factors on the same variables as one, P may be below the relaxation.
         self.position.gap = (primal - self.position.bound).max(0.0);
         let is_at_end = gain + self.dual_value() - before <= ROUNDING * primal;
-        if self.has_loops && (is_at_end || self.position.is_futile(self.position.gap, FUTILE_LOOKS)) {
+        let is_futile = self.position.is_futile(self.position.gap, FALL, FUTILE_LOOKS);
+        if self.has_loops && (is_at_end || (is_futile && self.position.steps >= FEW_STEPS)) {
             // The relaxation may be solved by no mean of outputs; blocks find what there is besides.
             self.begin_blocks();
         } else {
