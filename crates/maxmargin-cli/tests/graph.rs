@@ -89,9 +89,9 @@ fn loops_are_trained_factor_by_factor() {
         number(&summary, "primal_at_most")
     };
     let best = at_most("--solver bcfw");
-    for (options, times) in [("", 2.0), ("--max-passes 2000", 1.2), ("--inner blocks --max-passes 3000", 1.2)] {
+    for options in ["--max-passes 2000", "--inner blocks --max-passes 3000"] {
         let found = at_most(&format!("--solver gdmm {options}"));
-        assert!(found <= times * best, "{options}: {found}, bcfw {best}");
+        assert!(found <= 1.2 * best, "{options}: {found}, bcfw {best}");
     }
 }
 
