@@ -51,6 +51,7 @@ mod look;
 mod multipliers;
 mod ordered;
 mod outputs;
+mod position;
 mod restore;
 mod sets;
 mod structure;
@@ -59,7 +60,7 @@ mod visit;
 
 use away::Corner;
 use block::Block;
-use multipliers::Step;
+use position::{Phase, Position};
 use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.
@@ -154,6 +155,13 @@ const QUICK_PAIRS: f64 = 2e10;
 
 /// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
 const QUICK: usize = 500;
+
+/// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
+const FUTILE: u32 = 8;
+const FALL: f64 = 0.99;
+
+/// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
+const FIRST_CHECK: usize = 8;
 
 impl Solver for Gdmm {
     fn name(&self) -> &'static str {
@@ -251,80 +259,6 @@ struct Duals {
     factors: Vec<Block>,
     /// By joint of a factor and a variable: the multipliers that are not zero.
     multipliers: Vec<Few>,
-}
-
-/// Where a run stands between two passes, beside its dual variables and w.
-#[derive(Serialize, Deserialize)]
-struct Position {
-    passes: usize,
-    /// `|w|^2`, and `sum cost b` of wrong labels.
-    norm2: f64,
-    cost: f64,
-    /// Of the last pass: the sum of the mass on which blocks disagree.
-    disagreement: f64,
-    /// Of examples, in all.
-    visits: f64,
-    /// After so many passes, of steps towards outputs after so many of these, it is looked whether the gap is proven.
-    check: usize,
-    /// The least gap that was proven, and how often in a row it has not become much less.
-    least: f64,
-    futile: u32,
-    phase: Phase,
-    /// The best bound of the minimum that has been proven, and the gap when P was last known.
-    bound: f64,
-    gap: f64,
-    /// How often steps were taken towards outputs.
-    steps: usize,
-    /// Of the multipliers.
-    step: Step,
-}
-
-/// What a pass does. Up to the blocks all of them agree, and the value of the dual is a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
-    /// Variables take turns ([`turn`]).
-    Turns,
-    /// The same, and now and then a step towards outputs ([`outputs`]).
-    Outputs,
-    /// Blocks are visited, after turns where there are any, and multipliers follow.
-    Blocks,
-}
-
-/// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
-const FUTILE: u32 = 8;
-const FALL: f64 = 0.99;
-
-/// The first look at whether the gap is proven; it takes about as long as a look at all labels of all variables.
-const FIRST_CHECK: usize = 8;
-
-impl Default for Position {
-    fn default() -> Self {
-        let (least, gap) = (f64::MAX, f64::MAX);
-        Self {
-            passes: 0,
-            norm2: 0.0,
-            cost: 0.0,
-            disagreement: 0.0,
-            visits: 0.0,
-            check: 0,
-            least,
-            futile: 0,
-            phase: Phase::Turns,
-            bound: 0.0,
-            gap,
-            steps: 0,
-            step: Step::default(),
-        }
-    }
-}
-
-impl Position {
-    /// Takes note of a proven gap; has it not fallen to this share of the least so often in a row?
-    fn is_futile(&mut self, gap: f64, fall: f64, often: u32) -> bool {
-        self.futile = if gap < fall * self.least { 0 } else { self.futile.saturating_add(1) };
-        self.least = self.least.min(gap);
-        self.futile >= often
-    }
 }
 
 struct Run<'p, 'a, T: Task> {
@@ -438,7 +372,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.position.cost - 0.5 * self.position.norm2
     }
 
-    /// Do variables turn? Labels of sets come in and go by themselves; and soft-bcfw has nothing but its blocks.
+    /// Do variables turn? Labels of sets come in and go by themselves; and without multipliers there are only blocks and away steps.
     fn takes_turns(&self) -> bool {
         self.solver.inner == Inner::Turns && self.solver.eta > 0.0 && self.sets().is_none()
     }
