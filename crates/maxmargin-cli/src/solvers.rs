@@ -64,7 +64,7 @@ pub(crate) fn name<T: Task>(
 fn named(choice: Choice) -> SolverName {
     match choice {
         Choice::HardNSlack => SolverName::NSlack,
-        Choice::DualCoordinate => SolverName::DualCoordinate,
+        Choice::DualCoordinate | Choice::LabelByLabel => SolverName::DualCoordinate,
         Choice::OneSlack | Choice::OneSlackForScale => SolverName::OneSlack,
         Choice::SampledLinear => SolverName::SampledLinear,
         Choice::Bcfw | Choice::KernelBcfw => SolverName::Bcfw,

@@ -2,7 +2,7 @@
 
 use super::bcfw::Bcfw;
 use super::cutting_plane::{CuttingPlane, Scheme};
-use super::dual_coordinate::DualCoordinate;
+use super::dual_coordinate::{DualCoordinate, labels};
 use super::gdmm::Gdmm;
 use super::n_slack::NSlack;
 use super::{Observer, Settings, Solution, Solver};
@@ -23,6 +23,8 @@ pub enum Choice {
     HardNSlack,
     /// [`DualCoordinate`]
     DualCoordinate,
+    /// [`DualCoordinate`], for sets of labels without pairs.
+    LabelByLabel,
     /// [`CuttingPlane`] with one slack, where C is huge.
     OneSlack,
     /// [`CuttingPlane`] with one slack, where one feature outweighs all others.
@@ -79,7 +81,8 @@ const SAMPLE: usize = 1000;
 /// The solver that should be fastest.
 ///
 /// The hard margin goes to n-slack; outputs that are a list over one input vector, at most 2^27 over all examples, to
-/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; others to bcfw, or with
+/// dual-coordinate, or with linear slack and C times the mean of |phi|^2 above 10,000 to one-slack; label sets without pairs
+/// (where loss and slack add up) to dual-coordinate; others to bcfw, or with
 /// linear slack and C times the mean of |psi|^2 above 100,000, or above 1,000 with 95 % of it in one feature, to one-slack; sets
 /// whose pairs make loops, and variables of at least 500 labels, to gdmm where it can have them (margin rescaling, linear slack,
 /// a loss that adds up). With a kernel it is sampled-linear for lists of outputs, linear slack and more than 10,000 atoms, else
@@ -100,6 +103,7 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
             let is_huge = penalty == Penalty::Linear && problem.formulation().c / problem.len() as f64 * norm2 > HUGE;
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
+        _ if labels::apart(problem).is_some() => Choice::LabelByLabel,
         _ if can_factor(&problem.formulation())
             && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) =>
         {
@@ -185,7 +189,7 @@ impl Choice {
     pub fn name(self) -> &'static str {
         match self {
             Self::HardNSlack => "n-slack",
-            Self::DualCoordinate => "dual-coordinate",
+            Self::DualCoordinate | Self::LabelByLabel => "dual-coordinate",
             Self::OneSlack | Self::OneSlackForScale => "one-slack",
             Self::Bcfw | Self::KernelBcfw => "bcfw",
             Self::SampledLinear => "sampled-linear",
@@ -198,6 +202,7 @@ impl Choice {
         match self {
             Self::HardNSlack => "without slack, cuts of single examples lead to the answer soonest",
             Self::DualCoordinate => "its outputs can be listed, so each example's variables are solved exactly",
+            Self::LabelByLabel => "without pairs every label is a problem of its own, and they are solved side by side",
             Self::OneSlack => "with so large a C, steps on single examples lead nowhere soon",
             Self::OneSlackForScale => {
                 "one feature outweighs all others, and steps on single examples go forth and back along it"
@@ -224,7 +229,9 @@ impl Solver for Auto {
     ) -> Result<Solution> {
         match choose(problem) {
             Choice::HardNSlack => NSlack::default().solve(problem, settings, observer),
-            Choice::DualCoordinate => DualCoordinate::default().solve(problem, settings, observer),
+            Choice::DualCoordinate | Choice::LabelByLabel => {
+                DualCoordinate::default().solve(problem, settings, observer)
+            }
             Choice::SampledLinear => {
                 CuttingPlane::sampled(SAMPLE_SIZE, Scheme::Growing).solve(problem, settings, observer)
             }

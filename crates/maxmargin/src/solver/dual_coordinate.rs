@@ -14,6 +14,7 @@
 //!   dual, in [`newton`], then finish.
 //! - Where w has many coordinates, conjugate gradients on the face of the variables that are free take turns with coordinate
 //!   steps, as [`coordinates`] has them, where a small gap is asked for.
+//! - Sets of labels without pairs are as many problems of two classes as there are labels: [`labels`].
 //! - The estimate of the gap that a pass makes on its way tells when an exact pass is worth it.
 
 use std::borrow::Cow;
@@ -32,13 +33,14 @@ use crate::weights::Weights;
 
 mod block;
 mod coordinates;
+pub(super) mod labels;
 mod newton;
 mod pace;
 mod rows;
 mod slots;
 mod stack;
 
-use coordinates::{Coordinates, Exact, WORTH_SCALING};
+use coordinates::{Coordinates, Exact};
 use newton::Newton;
 use pace::Pace;
 use rows::Rowed;
@@ -97,12 +99,17 @@ impl Solver for DualCoordinate {
             let rule = "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack";
             return Err(Error::setting("penalty", rule));
         }
+        let mut course = Course::new(self, problem, settings, observer)?;
+        if let Some(factored) = labels::apart(problem) {
+            let status = labels::solve(problem, factored, settings, &mut course)?;
+            return course.finish(status);
+        }
         let listed = problem.task().listed();
         let Some((listed, stacked)) = listed.and_then(|l| l.stacked().map(|s| (l, s))) else {
-            let rule = "dual-coordinate needs a task whose outputs are a list over one input vector; take bcfw";
+            let rule = "dual-coordinate needs a task whose outputs are a list over one input vector, or label sets without \
+                        pairs (Hamming loss, margin rescaling, linear slack); take bcfw";
             return Err(Error::setting("solver", rule));
         };
-        let mut course = Course::new(self, problem, settings, observer)?;
         let pool = Pool::new(settings.threads)?;
         let examples = Examples::new(problem, listed, stacked, &pool);
         let status = match stacked.places() {
@@ -376,19 +383,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             self.place.phase = Phase::SmallC { passes: passes + 1 };
             return;
         }
-        // The multiple with the largest dual value.
-        let (best, most) = (rhs / norm2, 1.0 / coordinates.stage());
-        if best >= WORTH_SCALING && best < most {
-            coordinates.scale(best);
-            self.place.phase = Phase::SmallC { passes: 0 };
-        } else {
-            if best >= most {
-                coordinates.scale(most);
-            }
-            coordinates.set_stage(1.0);
-            self.place.phase = Phase::Coordinates;
-        }
-        coordinates.wake_all();
+        let is_over = coordinates.raise_stage();
+        self.place.phase = if is_over { Phase::Coordinates } else { Phase::SmallC { passes: 0 } };
     }
 
     /// A pass of coordinate steps, and the certificate where the pass says that it might do. Returns P then.

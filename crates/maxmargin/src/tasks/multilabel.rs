@@ -164,7 +164,7 @@ impl Task for Multilabel {
     fn features(&self, x: SparseView<'_>, y: &Vec<u32>, sink: &mut impl Sink) -> Result<()> {
         for (at, &k) in y.iter().enumerate() {
             sink.part(self.blocks[0], k, x, 1.0);
-            for pair in self.pairs.among(k, &y[..at]) {
+            for (_, pair) in self.pairs.among(k, &y[..at]) {
                 sink.part(self.blocks[1], pair as u32, SparseView::constant(), 1.0);
             }
         }
@@ -179,10 +179,8 @@ impl Task for Multilabel {
                 if !is_shared {
                     sink.part(self.blocks[0], k, x, sign);
                 }
-                for &j in &set[..at] {
-                    if (!is_shared || !Self::hits(other, j))
-                        && let Some(pair) = self.pairs.number(j, k)
-                    {
+                for (j, pair) in self.pairs.among(k, &set[..at]) {
+                    if !is_shared || !Self::hits(other, set[j]) {
                         sink.part(self.blocks[1], pair as u32, SparseView::constant(), sign);
                     }
                 }

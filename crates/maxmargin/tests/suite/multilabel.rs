@@ -2,8 +2,12 @@
 
 use crate::common;
 
-use common::{Draw, PENALTIES, RESCALINGS, formulation, psi};
-use maxmargin::problem::{OracleScratch, Penalty, Problem, Rescaling};
+use common::{Any, Draw, PENALTIES, RESCALINGS, bits_of, formulation, psi, to_relative_gap};
+use maxmargin::parallel::Pool;
+use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::solver::bcfw::Bcfw;
+use maxmargin::solver::dual_coordinate::DualCoordinate;
+use maxmargin::solver::{Settings, Solution, Status};
 use maxmargin::sparse::dot;
 use maxmargin::task::{LossTerm, Task};
 use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss, SetScratch};
@@ -22,13 +26,9 @@ fn some_pairs(draw: &mut Draw, labels: u32, keep: usize) -> Pairs {
     Pairs::listed(labels, every.filter(|_| draw.below(3) < keep).collect()).unwrap()
 }
 
-fn sets(draw: &mut Draw, labels: u32, n: usize) -> Vec<Vec<u32>> {
-    (0..n).map(|_| (0..labels).filter(|_| draw.below(3) == 0).collect()).collect()
-}
-
 /// Pairs of every kind, the exact ones first.
 fn kinds(draw: &mut Draw, labels: u32) -> Vec<Pairs> {
-    let tree = Pairs::tree(labels, &sets(draw, labels, 8));
+    let tree = Pairs::tree(labels, &draw.sets(8, labels));
     vec![Pairs::none(labels), tree, some_pairs(draw, labels, 2), Pairs::all(labels).unwrap()]
 }
 
@@ -39,7 +39,7 @@ proptest! {
     fn the_argmax_is_the_best_of_all_sets(seed: u64, labels in 1_u32..7) {
         let mut draw = Draw(seed);
         let x = draw.matrix(3, FEATURES);
-        let truths = sets(&mut draw, labels, 3);
+        let truths = draw.sets(3, labels);
         for pairs in kinds(&mut draw, labels) {
             for loss in [SetLoss::Hamming, SetLoss::F1] {
                 let Ok(task) = Multilabel::new(FEATURES, labels, pairs.clone(), loss) else {
@@ -74,8 +74,8 @@ proptest! {
     fn counting_is_exact_for_every_rescaling_and_penalty(seed: u64, labels in 1_u32..6) {
         let mut draw = Draw(seed);
         let x = draw.matrix(2, FEATURES);
-        let (inputs, truths) = (x.views(), sets(&mut draw, labels, 2));
-        let tree = Pairs::tree(labels, &sets(&mut draw, labels, 8));
+        let (inputs, truths) = (x.views(), draw.sets(2, labels));
+        let tree = Pairs::tree(labels, &draw.sets(8, labels));
         for pairs in [Pairs::none(labels), tree] {
             for loss in [SetLoss::Hamming, SetLoss::F1] {
                 let task = Multilabel::new(FEATURES, labels, pairs.clone(), loss).unwrap();
@@ -98,13 +98,37 @@ proptest! {
     fn the_laws_of_a_task_hold(seed: u64, labels in 1_u32..6) {
         let mut draw = Draw(seed);
         let x = draw.matrix(4, FEATURES);
-        let examples: Vec<_> = x.views().into_iter().zip(sets(&mut draw, labels, 4)).collect();
+        let examples: Vec<_> = x.views().into_iter().zip(draw.sets(4, labels)).collect();
         for pairs in kinds(&mut draw, labels).into_iter().filter(Pairs::is_forest) {
             for loss in [SetLoss::Hamming, SetLoss::F1] {
                 let task = Multilabel::new(FEATURES, labels, pairs.clone(), loss).unwrap();
                 check_task(&task, &examples, seed).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn label_by_label_is_the_same_problem(seed: u64, labels in 1_u32..6, c in 0.1_f64..300.0) {
+        let mut draw = Draw(seed);
+        let (x, y) = (draw.matrix(12, FEATURES), draw.sets(12, labels));
+        let (inputs, mut weights) = (x.views(), draw.example_weights(12));
+        weights[draw.below(12)] = 0.0;
+        let task = Multilabel::new(FEATURES, labels, Pairs::none(labels), SetLoss::Hamming).unwrap();
+        let formulation = Formulation { loss_scale: 1.5, ..formulation(c, Rescaling::Margin, Penalty::Linear) };
+        let problem = Problem::new(&task, &inputs, &y, Some(&weights), formulation).unwrap();
+        let [apart, whole] = [Any::Coordinates(DualCoordinate::default()), Any::Bcfw(Bcfw::default())]
+            .map(|solver| solver.solve(&problem, &to_relative_gap(1e-4), &mut ()));
+        for Solution { report, weights, .. } in [&apart, &whole] {
+            prop_assert_eq!(report.status, Status::Converged);
+            let primal = problem.objective(weights, &Pool::new(1).unwrap()).unwrap();
+            prop_assert!((primal - report.primal).abs() <= 1e-9 * primal, "{primal} is not {}", report.primal);
+            prop_assert!(report.gap <= 1e-4 * primal);
+        }
+        prop_assert!(apart.report.dual <= whole.report.primal * (1.0 + 1e-9));
+        prop_assert!(whole.report.dual <= apart.report.primal * (1.0 + 1e-9));
+        let more = Settings { threads: 3, ..to_relative_gap(1e-4) };
+        let again = Any::Coordinates(DualCoordinate::default()).solve(&problem, &more, &mut ());
+        prop_assert_eq!(bits_of(&apart), bits_of(&again));
     }
 
     #[test]

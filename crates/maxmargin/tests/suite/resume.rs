@@ -17,6 +17,7 @@ use maxmargin::solver::{Observer, Progress, Settings, Snapshot, State, Status};
 use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
+use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
 use maxmargin::weights::Weights;
 
 const N: usize = 70;
@@ -146,6 +147,21 @@ fn chains() {
     let (views, y) = (x.views(), task.labels(&mut draw, N));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
     ends_the_same(&Problem::new(&task, &views, &y, None, f).unwrap());
+}
+
+#[test]
+fn label_sets() {
+    let mut draw = Draw(7);
+    let (x, task) = (draw.matrix(N, 3), sets_without_pairs(4));
+    let (views, y, c) = (x.views(), draw.sets(N, 4), draw.example_weights(N));
+    for c in [None, Some(&c[..])] {
+        let f = formulation(30.0, Rescaling::Margin, Penalty::Linear);
+        ends_the_same(&Problem::new(&task, &views, &y, c, f).unwrap());
+    }
+}
+
+fn sets_without_pairs(labels: u32) -> Multilabel {
+    Multilabel::new(3, labels, Pairs::none(labels), SetLoss::Hamming).unwrap()
 }
 
 /// Down to what f64 can do: runs that stall, stall again.
@@ -402,6 +418,15 @@ fn a_path_for_chains() {
     path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 3.0 * c, ..f }).unwrap());
 }
 
+#[test]
+fn a_path_for_label_sets() {
+    let mut draw = Draw(8);
+    let (x, task) = (draw.matrix(60, 3), sets_without_pairs(4));
+    let (views, y) = (x.views(), draw.sets(60, 4));
+    let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+    path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
+}
+
 /// What is said of a state that cannot be used.
 fn refusal<T: Task>(solver: &Any, problem: &Problem<'_, T>, settings: &Settings) -> String {
     match solver.try_solve(problem, settings, &mut ()) {
@@ -519,4 +544,15 @@ fn damage_for_chains() {
     let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
     survives_damage(&problem(1.0), &problem(1.0));
     survives_damage(&problem(1.0), &problem(0.3));
+}
+
+#[test]
+fn damage_for_label_sets() {
+    let mut draw = Draw(15);
+    let (x, task) = (draw.matrix(8, 3), sets_without_pairs(2));
+    let (views, y) = (x.views(), draw.sets(8, 2));
+    let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+    let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+    survives_damage(&problem(4.0), &problem(4.0));
+    survives_damage(&problem(4.0), &problem(1.0));
 }

@@ -33,7 +33,7 @@ const FEW: usize = 4096;
 const PATIENCE: f64 = 0.03;
 
 /// A multiple of the variables smaller than that is not worth it.
-pub(super) const WORTH_SCALING: f64 = 2.0;
+const WORTH_SCALING: f64 = 2.0;
 
 /// An example that was taken out of the order in the middle of a pass.
 const GONE: u32 = u32::MAX;
@@ -111,6 +111,14 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         start
     }
 
+    /// From these variables.
+    pub(super) fn from_variables(blocks: &'b B, penalty: Penalty, dimension: usize, seed: u64, a: Vec<f64>) -> Self {
+        let mut start = Self::new(blocks, penalty, dimension, seed);
+        start.now.a = a;
+        start.rebuild();
+        start
+    }
+
     fn at(blocks: &'b B, penalty: Penalty, now: Variables) -> Self {
         let width = blocks.width();
         Self {
@@ -155,10 +163,6 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
     pub(super) fn rest(&mut self) {
         (self.now.active, self.order, self.runs) = (Vec::new(), Vec::new(), Vec::new());
         self.face = Face::default();
-    }
-
-    pub(super) fn stage(&self) -> f64 {
-        self.now.stage
     }
 
     /// C counts `stage` times from now on.
@@ -333,8 +337,26 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         (self.now.rhs, dot(self.now.w.as_slice(), self.now.w.as_slice()))
     }
 
+    /// C counts for more from now on, and the variables are multiplied by what is best for the dual value; once that is little, C
+    /// counts as it is. Is that so?
+    pub(super) fn raise_stage(&mut self) -> bool {
+        let (rhs, norm2) = self.totals();
+        let (best, most) = (rhs / norm2, 1.0 / self.now.stage);
+        let goes_on = best >= WORTH_SCALING && best < most;
+        if goes_on {
+            self.scale(best);
+        } else {
+            if best >= most {
+                self.scale(most);
+            }
+            self.now.stage = 1.0;
+        }
+        self.wake_all();
+        !goes_on
+    }
+
     /// Multiplies all variables, and C with them.
-    pub(super) fn scale(&mut self, factor: f64) {
+    fn scale(&mut self, factor: f64) {
         let (old, new) = (self.now.stage, self.now.stage * factor);
         self.multiply(factor, |share| (old * share, new * share));
         self.now.w.as_mut_slice().iter_mut().for_each(|w| *w *= factor);

@@ -5,7 +5,7 @@
 
 use super::block::{self, Limits, Look};
 use super::slots::{self, Rows};
-use super::stack::{Blocks, Example, Examples};
+use super::stack::{Blocks, Example, Examples, Source};
 use crate::features::Block;
 use crate::problem::{Penalty, Rescaling, Term};
 use crate::task::{Lambda, Task};

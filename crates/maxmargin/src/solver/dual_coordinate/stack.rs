@@ -115,7 +115,25 @@ impl Example<'_> {
     }
 }
 
-/// What is common to both kinds.
+/// Where examples come from.
+pub(super) trait Source: Sync {
+    /// Number of examples n.
+    fn len(&self) -> usize;
+
+    /// Example i, to be looked at.
+    fn example(&self, i: usize) -> Example<'_>;
+
+    /// Hints that example i will be asked for soon.
+    fn prefetch(&self, i: usize);
+
+    /// Number of entries of all phi.
+    fn entries(&self) -> u64;
+
+    /// C c_i / n
+    fn share(&self, i: usize) -> f64;
+}
+
+/// Those of a task whose outputs are a list.
 pub(super) struct Examples<'p, 'a, T: Task> {
     pub(super) problem: &'p Problem<'a, T>,
     pub(super) listed: &'a dyn Listed<T>,
@@ -153,36 +171,46 @@ impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
         let entries = (0..problem.len()).map(|i| phis[problem.place(i)].len() as u64).sum();
         Self { problem, listed, phis, rows: parts.concat(), entries, share }
     }
+}
+
+impl<T: Task> Source for Examples<'_, '_, T> {
+    fn len(&self) -> usize {
+        self.problem.len()
+    }
 
     #[inline]
-    pub(super) fn example(&self, i: usize) -> Example<'a> {
+    fn example(&self, i: usize) -> Example<'_> {
         let Row { norm, truth } = self.rows[i];
         let norm2 = f64::from(norm) * f64::from(norm);
         Example { phi: self.phis[self.problem.place(i)], norm2, share: self.share(i), truth: truth as usize }
     }
 
     #[inline]
-    pub(super) fn share(&self, i: usize) -> f64 {
-        self.share * self.problem.weight(i)
+    fn prefetch(&self, i: usize) {
+        prefetch(&self.phis[self.problem.place(i)]);
+        prefetch(&self.rows[i]);
+    }
+
+    fn entries(&self) -> u64 {
+        self.entries
     }
 
     #[inline]
-    pub(super) fn prefetch(&self, i: usize) {
-        prefetch(&self.phis[self.problem.place(i)]);
-        prefetch(&self.rows[i]);
+    fn share(&self, i: usize) -> f64 {
+        self.share * self.problem.weight(i)
     }
 }
 
 /// Two outputs: one dual variable an example, `lhs = factor * y * phi` with y = -1, +1.
-pub(super) struct Signed<'p, 'a, T: Task> {
-    examples: Examples<'p, 'a, T>,
+pub(super) struct Signed<S> {
+    examples: S,
     block: Block,
     dimension: usize,
     /// By truth: rhs, and factor times y.
     terms: [(f64, f64); 2],
 }
 
-impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
+impl<'p, 'a, T: Task> Signed<Examples<'p, 'a, T>> {
     pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
         let mut scratch = T::Scratch::default();
         let mut term = |truth: usize, sign: f64| {
@@ -196,11 +224,19 @@ impl<'p, 'a, T: Task> Signed<'p, 'a, T> {
     }
 }
 
-impl<T: Task> Blocks for Signed<'_, '_, T> {
+impl<S: Source> Signed<S> {
+    /// Two outputs whose margin is `y <w, phi>`, with these right-hand sides by truth.
+    pub(super) fn of(examples: S, features: u32, rhs: [f64; 2]) -> Self {
+        let block = Block { base: 0, rows: features, width: 1 };
+        Self { examples, block, dimension: features as usize, terms: [(rhs[0], -1.0), (rhs[1], 1.0)] }
+    }
+}
+
+impl<S: Source> Blocks for Signed<S> {
     type Room = ();
 
     fn len(&self) -> usize {
-        self.examples.problem.len()
+        self.examples.len()
     }
 
     fn width(&self) -> usize {
@@ -216,7 +252,7 @@ impl<T: Task> Blocks for Signed<'_, '_, T> {
     }
 
     fn entries(&self) -> u64 {
-        self.examples.entries
+        self.examples.entries()
     }
 
     fn share(&self, i: usize) -> f64 {

@@ -175,9 +175,17 @@ impl Pairs {
         listed.iter().map(|&(j, number)| (j, number as usize)).chain(others)
     }
 
-    /// The pairs of label k with labels of a set, all below it.
-    pub fn among<'s>(&'s self, k: u32, below: &'s [u32]) -> impl Iterator<Item = usize> + 's {
-        below.iter().filter_map(move |&j| self.number(j, k))
+    /// The pairs of label k with labels of a set that ascends: the place of the label in the set, ascending, and the number of the
+    /// pair. It takes as long as the set, or the neighbours of k where these are fewer.
+    pub fn among<'s>(&'s self, k: u32, set: &'s [u32]) -> impl Iterator<Item = (usize, usize)> + 's {
+        let (neighbours, others) = match &self.kind {
+            Kind::Listed(listed) if listed.of(k).len() <= set.len() => (listed.of(k), &[][..]),
+            _ => (&[][..], set),
+        };
+        let found = |&(j, number): &(u32, u32)| set.binary_search(&j).ok().map(|at| (at, number as usize));
+        let others = others.iter().enumerate().filter(move |(_, j)| **j != k);
+        let numbered = others.filter_map(move |(at, &j)| Some((at, self.number(j.min(k), j.max(k))?)));
+        neighbours.iter().filter_map(found).chain(numbered)
     }
 }
 

@@ -97,7 +97,7 @@ impl Search {
             }
         }
         let own = |y: &[u32]| {
-            let pair_sum = |(at, &k): (usize, &u32)| pairs.among(k, &y[..at]).map(|p| weights[p]).sum::<f64>();
+            let pair_sum = |(at, &k): (usize, &u32)| pairs.among(k, &y[..at]).map(|(_, p)| weights[p]).sum::<f64>();
             y.iter().map(|&k| unary[k as usize]).sum::<f64>() + y.iter().enumerate().map(pair_sum).sum::<f64>()
         };
         let settled = own(y);
@@ -106,16 +106,14 @@ impl Search {
         }
         self.scores.clear();
         for &k in &self.open {
-            let help: f64 = y.iter().filter_map(|&j| pairs.number(j.min(k), j.max(k))).map(|p| weights[p]).sum();
+            let help: f64 = pairs.among(k, y).map(|(_, p)| weights[p]).sum();
             self.scores.variable(2)[1] = unary[k as usize] + help;
         }
-        for (b, &k) in (0..).zip(&self.open) {
-            for (a, &j) in (0..b).zip(&self.open) {
-                if let Some(number) = pairs.number(j, k).filter(|&number| weights[number] != 0.0) {
-                    let (table, values) = self.scores.table(4);
-                    values[3] = weights[number];
-                    self.scores.factor(&[a, b], table);
-                }
+        for (b, &k) in self.open.iter().enumerate() {
+            for (a, number) in pairs.among(k, &self.open[..b]).filter(|&(_, number)| weights[number] != 0.0) {
+                let (table, values) = self.scores.table(4);
+                values[3] = weights[number];
+                self.scores.factor(&[a as u32, b as u32], table);
             }
         }
         let found = self.decoder.decode(&self.scores, &mut self.labels);

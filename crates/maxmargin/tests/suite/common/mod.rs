@@ -23,7 +23,7 @@ use maxmargin::solver::perceptron::Perceptron;
 use maxmargin::solver::subgradient::Subgradient;
 use maxmargin::solver::{Observer, Progress, Settings, Solution, Solver, Stop};
 use maxmargin::sparse::{SparseMatrix, SparseView, dot};
-use maxmargin::task::{LossTerm, Task};
+use maxmargin::task::{Factored, LossTerm, Task};
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::weights::Weights;
 
@@ -75,6 +75,11 @@ impl Draw {
     }
 
     /// Costs from 0.5 to 3, not symmetric.
+    /// Sets with about one label in three.
+    pub fn sets(&mut self, n: usize, labels: u32) -> Vec<Vec<u32>> {
+        (0..n).map(|_| (0..labels).filter(|_| self.below(3) == 0).collect()).collect()
+    }
+
     pub fn costs(&mut self, classes: usize) -> Costs {
         let table = (0..classes * classes).map(|at| {
             let cost = 0.5 + 2.5 * self.unit();
@@ -216,7 +221,11 @@ pub fn dual_coordinates() -> [Any; 3] {
 
 /// Can dual coordinates solve it?
 pub fn has_coordinates<T: Task>(problem: &Problem<'_, T>) -> bool {
-    problem.formulation().penalty != Penalty::Hard && problem.task().listed().is_some()
+    let Formulation { penalty, rescaling, .. } = problem.formulation();
+    let is_apart = |factored: &dyn Factored<T>| factored.sets().is_some() && factored.factors(problem.input(0)) == 0;
+    let has_labels = problem.task().factored().is_some_and(is_apart);
+    let adds_up = penalty == Penalty::Linear && rescaling == Rescaling::Margin;
+    penalty != Penalty::Hard && (problem.task().listed().is_some() || has_labels && adds_up)
 }
 
 pub fn bcfw(order: Order, cached_passes: u32, idle_passes: u32) -> Any {
