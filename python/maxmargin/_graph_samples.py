@@ -16,6 +16,8 @@ from maxmargin import _json_lines
 
 _LARGEST = float(np.finfo(np.float32).max)
 
+_MOST = 2**32 - 1
+
 
 def plain_graphs(graphs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The graphs, checked."""
@@ -39,8 +41,8 @@ def _plain(place: str, graph: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _domain(place: str, given: Any) -> int | list[int]:
-    if isinstance(given, (int, float, np.generic)):
-        return _wholes(lambda _: place, [given])[0]
+    if isinstance(given, (int, float, np.generic)) or isinstance(given, np.ndarray) and not given.ndim:
+        return _wholes(lambda _: place, [given[()] if isinstance(given, np.ndarray) else given])[0]
     return _wholes(lambda k: f"{place}[{k}]", _list(place, given, "of whole numbers, nor one"))
 
 
@@ -73,12 +75,14 @@ def _scope(place: str, given: Any) -> list[int]:
 
 def _wholes(place: Callable[[int], str], numbers: list[Any]) -> list[int]:
     """Numbers from 0; also those that have been made floats or truth values on the way."""
-    if all(type(number) is int and number >= 0 for number in numbers):
+    if all(type(number) is int and 0 <= number <= _MOST for number in numbers):
         return numbers
     found = []
     for k, number in enumerate(numbers):
         if not isinstance(number, (int, float, np.number, np.bool_)) or not number >= 0 or number != number // 1:
             raise ValueError(f"{place(k)} is {reprlib.repr(number)}; it must be a whole number, from 0")
+        if number > _MOST:
+            raise ValueError(f"{place(k)} is {reprlib.repr(number)}; there are no more than {_MOST + 1:,}")
         found.append(int(number))
     return found
 

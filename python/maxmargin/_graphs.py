@@ -108,7 +108,10 @@ class FactorGraphModel(Estimator):
             options = self._options()
             if heldout is not None:
                 test = heldout if isinstance(heldout, tuple) else (heldout, None)
-                options += ["--heldout", folder.file("heldout", self._text(*test))]
+                try:
+                    options += ["--heldout", folder.file("heldout", self._text(*test))]
+                except ValueError as error:
+                    raise ValueError(f"heldout: {error}") from None
             return options
 
         self._train(prepare, lambda options, watch: _native.train_text("graph", options, text, weights, watch), callback)

@@ -123,6 +123,7 @@ GRAPH = {"domain": 2, "x": [[1.0], [2.0], [3.0]], "factors": {"next": [[0, 1], [
         ({"labels": [0, 1, 1.5]}, "the label of variable 2 is 1.5; it must be a whole number"),
         ({"labels": [0, 1, -1]}, "the label of variable 2 is -1"),
         ({"labels": ["0", "1", "1"]}, "the label of variable 0 is '0'"),
+        ({"labels": [0, 1, 2**70]}, "the label of variable 2 is 1180591620717411303424; there are no more than 4,294,967,296"),
         ({"labels": 3}, "y is 3, not a list of a label for each variable"),
         ({"domain": "2"}, "domain is '2'"),
         ({"factors": [[0, 1]]}, "factors is .* not a dict from the name"),
@@ -145,6 +146,12 @@ def test_what_is_wrong_with_a_graph_is_told_as_it_was_given(changed, message):
         FactorGraphModel().fit(samples, y)
 
 
+def test_what_is_wrong_with_a_held_out_graph_is_told_too():
+    X, y = [GRAPH] * 2, [[0, 0, 1]] * 2
+    with pytest.raises(ValueError, match="^heldout: sample 1: domain is '2'"):
+        FactorGraphModel().fit(X, y, heldout=([GRAPH, {**GRAPH, "domain": "2"}], y))
+
+
 def test_what_is_wrong_in_prediction_is_told_too():
     model = FactorGraphModel().fit([GRAPH] * 2, [[0, 0, 1]] * 2)
     with pytest.raises(ValueError, match="^sample 1: template 'up' is unknown"):
@@ -157,6 +164,7 @@ def test_what_is_wrong_in_prediction_is_told_too():
 def test_numbers_of_other_types_are_taken():
     X = [GRAPH, {**GRAPH, "domain": 2.0, "x": [{np.int64(0): 1}, {"0": np.float32(2)}, {0: 3}], "factors": {"next": np.array([[0.0, 1.0]])}}]
     expected = FactorGraphModel().fit(X, [[0, 0, 1], [0, 1, 1]]).model_
+    X[1]["domain"] = np.array(2)
     for labels in ([0.0, 1.0, 1.0], [False, True, True], np.array([0, 1, 1], np.int8)):
         assert FactorGraphModel().fit(X, [[0, 0, 1], labels]).model_ == expected
 

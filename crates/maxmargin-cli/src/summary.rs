@@ -582,6 +582,7 @@ fn status(status: Status, certificate: Certificate) -> &'static str {
         Status::MaxPasses => "stopped by the number of passes (see --max-passes) before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
         Status::Interrupted => "interrupted before the gap was reached",
+        Status::Stalled if certificate == Certificate::Estimate => "stalled: the gap falls no further",
         Status::Stalled => "stalled: nothing more is gained in f64",
         Status::Infeasible => "infeasible: the data cannot be separated",
     }

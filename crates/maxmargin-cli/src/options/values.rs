@@ -131,7 +131,7 @@ pub(crate) fn threshold(text: &str) -> Result<f64, String> {
 pub(super) fn bias(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(x) if x.is_finite() && x != 0.0 => Ok(x),
-        Ok(_) => Err("must be finite and not 0 (leave the option out for no constant feature)".to_owned()),
+        Ok(_) => Err("must be finite in 32 bits and not 0 (leave the option out for no constant feature)".to_owned()),
         Err(_) => Err("must be a number".to_owned()),
     }
 }

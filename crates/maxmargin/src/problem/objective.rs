@@ -28,23 +28,25 @@ impl<T: Task> Problem<'_, T> {
 
     /// What P(w) is at most, where the oracle of some examples only searches; None where their tasks know no bound.
     pub fn objective_at_most(&self, w: &Weights, pool: &Pool) -> Result<Option<f64>> {
-        let at_most = |i: usize, scratch: &mut OracleScratch<T>| {
-            let h = self.oracle(i, w, scratch)?;
-            if self.is_exact(self.input(i)) {
-                return Ok(self.weight(i) * self.slack(h));
-            }
-            let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
-            // The counted argmax is one of H; the other is one of the score with the loss.
-            let bound = match self.counted() {
-                Some(_) => bound,
-                None if self.loss_adds_up() => bound - self.task.score(w, self.input(i), self.truth(i))?,
-                // The last of several, none of them with the loss as slack rescaling has it.
-                None => f64::INFINITY,
-            };
-            Ok(self.weight(i) * self.slack(h.max(bound)))
-        };
-        let sum = self.over_parts(pool, at_most, |a, b| a + b)?;
+        let sum = self.over_parts(pool, |i, scratch| self.slack_at_most(i, w, scratch), |a, b| a + b)?;
         Ok(Some(half_norm2(w) + self.formulation.c / self.len() as f64 * sum).filter(|p| p.is_finite()))
+    }
+
+    /// What the slack of example i, times its weight, is at most; infinite where nothing is known.
+    pub(crate) fn slack_at_most(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        let h = self.oracle(i, w, scratch)?;
+        if self.is_exact(self.input(i)) {
+            return Ok(self.weight(i) * self.slack(h));
+        }
+        let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+        // The counted argmax is one of H; the other is one of the score with the loss.
+        let bound = match self.counted() {
+            Some(_) => bound,
+            None if self.loss_adds_up() => bound - self.task.score(w, self.input(i), self.truth(i))?,
+            // The last of several, none of them with the loss as slack rescaling has it.
+            None => f64::INFINITY,
+        };
+        Ok(self.weight(i) * self.slack(h.max(bound)))
     }
 
     /// The hard margin's v: the largest share of its margin that a constraint lacks at w, in [0, inf]. For v < 1,

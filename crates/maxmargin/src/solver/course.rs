@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -255,6 +255,11 @@ impl<'o> Course<'o> {
     /// Seconds since the very beginning.
     fn seconds(&self) -> f64 {
         self.earlier + self.start.elapsed().as_secs_f64()
+    }
+
+    /// Since this run began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
     }
 
     /// Takes note of a point whose P is known exactly.

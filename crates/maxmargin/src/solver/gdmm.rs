@@ -53,6 +53,7 @@ mod ordered;
 mod outputs;
 mod position;
 mod restore;
+mod rough;
 mod sets;
 mod structure;
 mod turn;
@@ -91,7 +92,9 @@ pub enum Inner {
 #[derive(Debug, Clone)]
 pub struct Gdmm {
     /// rho > 0, over C / n: what disagreement costs. In these units a message about a label on which two blocks disagree with all
-    /// their mass is rho, to be compared with losses and scores, whatever C is.
+    /// their mass is rho, to be compared with losses and scores, whatever C is. On loops, with multipliers, it counts as many times as C / n
+    /// times the mean of |phi|^2 where that is above 1: by so much a block's mass moves its own scores, and beside
+    /// these a message would be nothing.
     pub rho: f64,
     /// eta >= 0: the step of the multipliers; 0: soft-bcfw.
     pub eta: f64,
@@ -230,8 +233,12 @@ impl Solver for Gdmm {
             course.so_far.primal = f64::INFINITY;
         }
         let status = run.rounds(&mut course, &pool)?;
+        let is_late = !self.certify && matches!(status, Status::MaxSeconds | Status::Interrupted);
         if !course.converged() {
-            let (primal, dual) = run.certificate(&mut course, &pool)?;
+            let (primal, dual) = match run.sets().filter(|_| is_late) {
+                Some(sets) => run.certificate_in_time(sets, &mut course, &pool)?,
+                None => run.certificate(&mut course, &pool)?,
+            };
             course.offer(&run.w, primal);
             if let Some(average) = run.average.take() {
                 run.set_weights(average.mean(&run.w));
@@ -243,7 +250,7 @@ impl Solver for Gdmm {
         }
         let status = if course.converged() { Status::Converged } else { status };
         let mut solution = course.finish(status)?;
-        solution.train_loss = Some(run.train_loss(&solution.weights, &pool)?);
+        solution.train_loss = Some(run.train_loss(&solution.weights, is_late, &pool)?);
         solution.report.disagreement = run.disagreement();
         Ok(solution)
     }
@@ -317,6 +324,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             position: Position::default(),
         };
         let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
+        let (mut curvature, mut blocks) = (0.0, 0);
         for i in 0..problem.len() {
             let (x, cap) = (problem.input(i), cap(problem, i));
             let mut duals = Duals::default();
@@ -337,6 +345,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 run.pairs += f64::from(labels).powi(2);
             }
             run.has_loops |= !structure.is_forest();
+            let phis = structure.factors.iter().map(|factor| factor.part.phi.norm2());
+            curvature += cap * phis.sum::<f64>();
+            for v in 0..structure.domains.len() {
+                factored.unary(x, v, &mut |part| curvature += cap * part.phi.norm2());
+            }
+            blocks += structure.factors.len() + structure.domains.len();
             run.duals.push(Duals {
                 variables: truth.iter().map(|&label| Block::at(label, cap)).collect(),
                 factors: (0..structure.factors.len()).map(|f| Block::at(structure.label(f, truth), cap)).collect(),
@@ -346,6 +360,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             if solver.oracle == Oracle::Sublinear && solver.inner != Inner::AwaySteps {
                 run.orders.add(structure, &run.w);
             }
+        }
+        if run.has_loops && solver.eta > 0.0 && run.sets().is_none() && blocks > 0 {
+            run.rho *= (curvature / blocks as f64).max(1.0);
         }
         if solver.inner == Inner::AwaySteps {
             run.corners.push(run.first_corner());
@@ -415,6 +432,10 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// Is the gap proven by now? Then P, or where a proof is asked for in any case.
     fn check(&mut self, course: &mut Course<'_>, pool: &Pool) -> Result<Option<f64>> {
+        if !self.solver.certify && self.sets().is_some() && self.is_far(course, pool)? {
+            self.position.check = 2 * self.position.passes;
+            return Ok(None);
+        }
         let (primal, dual) = self.certificate(course, pool)?;
         self.position.check = 2 * self.position.passes;
         let gap = primal - dual;
@@ -497,11 +518,12 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(0.5 * self.w.norm2() + sums.into_iter().sum::<Result<f64>>()?)
     }
 
-    /// The mean loss of some examples.
-    fn train_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+    /// The mean loss of some examples, of few where it is late.
+    fn train_loss(&self, w: &Weights, is_late: bool, pool: &Pool) -> Result<f64> {
         let (problem, n) = (self.problem, self.problem.len());
         let few = LOOKED_AT.end * QUICK * QUICK / (self.most_labels * self.most_labels).max(1);
-        let looked_at = n.min(few.clamp(LOOKED_AT.start, LOOKED_AT.end));
+        let looked_at = if is_late && self.sets().is_some() { LOOKED_AT.start } else { few };
+        let looked_at = n.min(looked_at.clamp(LOOKED_AT.start, LOOKED_AT.end));
         let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
             let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
             problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;

@@ -232,7 +232,7 @@ fn bad_text_and_labels_are_refused_by_line_and_cause() {
         ),
         (r#"{"domain":0,"labels":[1]}"#, "the domain of variable 0 has 0 labels (it needs at least one)"),
         (r#"{"domain":[2,0],"labels":[1,0]}"#, "the domain of variable 1 has 0 labels (it needs at least one)"),
-        (r#"{"domain":2,"labels":[]}"#, "a graph without variables (it needs at least one; leave the line out)"),
+        (r#"{"domain":2,"labels":[]}"#, "a graph without variables (it needs at least one; leave it out)"),
         (r#"{"domain":[],"labels":[]}"#, "a graph without variables"),
         (r#"{"domain":[2],"labels":[1,0]}"#, "2 labels for 1 variables (one is needed for each)"),
         (r#"{"domain":[2],"labels":[]}"#, "0 labels for 1 variables (one is needed for each)"),

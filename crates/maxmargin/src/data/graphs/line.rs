@@ -64,7 +64,7 @@ fn domains(fields: &mut Fields) -> Result<Vec<u32>, String> {
         }
     };
     if domains.is_empty() {
-        return Err("a graph without variables (it needs at least one; leave the line out)".to_owned());
+        return Err("a graph without variables (it needs at least one; leave it out)".to_owned());
     }
     if domains.len() > u32::MAX as usize {
         return Err(format!("{} variables (the most is {})", domains.len(), u32::MAX));
