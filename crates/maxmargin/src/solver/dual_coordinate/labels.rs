@@ -13,9 +13,14 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::coordinates::Coordinates;
+use super::coordinates::{Coordinates, Variables};
+use super::newton::Newton;
+use super::pace::Pace;
 use super::stack::{Example, Signed, Source};
-use super::{DISCOUNTS, FIRST_DISCOUNT, LARGE, SMALL, START_GAP, START_PASSES, Stall, mean_curvature};
+use super::{
+    DISCOUNTS, FIRST_DISCOUNT, LARGE, LOOK, MAX_NEWTON, MOST_STEPS, NEWTON_LOOKS, NEWTON_STEPS, SMALL, START_GAP,
+    START_PASSES, Stall, mean_curvature,
+};
 use crate::error::Result;
 use crate::features::Block;
 use crate::memory::prefetch;
@@ -93,7 +98,7 @@ impl<'a> Shared<'a> {
         let with: f64 = self.having[k].iter().map(|&i| self.shares[i as usize]).sum();
         let all: f64 = self.shares.iter().sum();
         let primal = self.rhs[1] * with + self.rhs[0] * (all - with);
-        Label { a: Vec::new(), primal, dual: 0.0, discount: FIRST_DISCOUNT }
+        Label { a: Vec::new(), primal, dual: 0.0, discount: FIRST_DISCOUNT, spent: 0, without_newton: false }
     }
 
     /// The examples as label k sees them.
@@ -144,6 +149,10 @@ struct Label {
     dual: f64,
     /// How much smaller its gap was than the one that its last pass saw on its way.
     discount: f64,
+    /// Looks at examples that its turns have taken.
+    spent: u64,
+    /// Newton steps have come to their end: they are not tried again.
+    without_newton: bool,
 }
 
 impl Label {
@@ -154,12 +163,13 @@ impl Label {
 
 /// What comes of a turn.
 struct Turn {
-    a: Vec<(u32, f64)>,
+    a: Vec<f64>,
     w: Weights,
     primal: f64,
     dual: f64,
     discount: f64,
     looks: u64,
+    by_newton: bool,
 }
 
 /// Where a run stands between two rounds, beside its labels and w.
@@ -282,27 +292,83 @@ impl Run<'_> {
         } else if rounds == 0 {
             looks += start_at_small_c(&mut coordinates, mean_curvature(&blocks));
         }
-        let (mut seen, discount) = (0.0, self.labels[k].discount);
+        let alone = Pool::new(1).expect("one thread is no pool");
+        let by_newton = self.newton_is_due(k);
+        if by_newton && let Some(turn) = self.newton(&blocks, &mut coordinates, enough, &alone) {
+            return turn;
+        }
+        let (mut seen, mut pace, discount) = (0.0, Pace::default(), self.labels[k].discount);
         for _ in 0..FIRST_PASSES << rounds.min(MOST_DOUBLINGS) {
             let pass = coordinates.pass();
             (seen, looks) = (pass.gap, looks + pass.looks);
             if discount * seen <= enough {
                 break;
             }
+            pace.after(&pass);
+            if pace.crawls(enough / discount) {
+                let climb = coordinates.climb(pace.allowance(), &alone);
+                looks += climb.looks;
+                pace.climbed(climb);
+            }
         }
-        let alone = Pool::new(1).expect("one thread is no pool");
         let exact = coordinates.certify(&alone);
-        let now = coordinates.now;
-        let a = (0..).zip(now.a).filter(|(_, a)| *a > 0.0).collect();
         let discount = ((exact.primal - exact.dual) / seen).clamp(DISCOUNTS.start, DISCOUNTS.end);
         let discount = if seen > 0.0 { discount } else { 1.0 };
-        Turn { a, w: now.w, primal: exact.primal, dual: exact.dual, discount, looks }
+        let Variables { a, w, .. } = coordinates.now;
+        Turn { a, w, primal: exact.primal, dual: exact.dual, discount, looks, by_newton }
+    }
+
+    /// Have coordinate steps of label k taken as long as Newton steps would?
+    fn newton_is_due(&self, k: usize) -> bool {
+        let (n, d) = (self.shared.phis.len() as f64, f64::from(self.shared.block.rows));
+        let look = LOOK + 3.0 * self.shared.entries as f64 / n;
+        let newton = NEWTON_STEPS * (NEWTON_LOOKS[0] * n + d * d * d / 3.0 / look);
+        let label = &self.labels[k];
+        !label.without_newton && d > 0.0 && d <= MAX_NEWTON as f64 && label.spent as f64 > newton
+    }
+
+    /// A turn of Newton steps, where they close the gap. Otherwise coordinate steps go on from where these have come to.
+    fn newton(
+        &self,
+        blocks: &Signed<OneLabel<'_>>,
+        coordinates: &mut Coordinates<'_, Signed<OneLabel<'_>>>,
+        enough: f64,
+        alone: &Pool,
+    ) -> Option<Turn> {
+        let (n, d) = (self.shared.phis.len() as u64, self.shared.block.rows as usize);
+        let strength = Newton::<Signed<OneLabel<'_>>>::first_strength(self.shared.rhs[0].max(self.shared.rhs[1]));
+        let mut newton = Newton::new(blocks, Penalty::Linear, strength, d);
+        let Variables { a, w, .. } = &mut coordinates.now;
+        let mut looks = 0;
+        for _ in 0..MOST_STEPS {
+            let point = newton.look(a, w, alone);
+            looks += n;
+            if point.primal - point.dual <= enough {
+                newton.take_variables(a, alone);
+                let (a, w) = (std::mem::take(a), std::mem::take(w));
+                let (primal, dual) = (point.primal, point.dual);
+                return Some(Turn { a, w, primal, dual, discount: 1.0, looks, by_newton: true });
+            }
+            if Newton::<Signed<OneLabel<'_>>>::is_near(&point, enough) {
+                newton.recenter(a, alone);
+            } else if newton.step(a, w, alone) {
+                looks += newton.looks();
+            } else {
+                break;
+            }
+        }
+        newton.take_variables(a, alone);
+        coordinates.rebuild();
+        coordinates.wake_all();
+        None
     }
 
     /// Takes note of a turn of label k: its variables, and its weights where they are better.
     fn take(&mut self, k: usize, turn: Turn) {
         let label = &mut self.labels[k];
-        (label.a, label.discount) = (turn.a, turn.discount);
+        label.a = (0..).zip(turn.a).filter(|(_, a)| *a > 0.0).collect();
+        (label.discount, label.without_newton) = (turn.discount, label.without_newton || turn.by_newton);
+        label.spent = label.spent.saturating_add(turn.looks);
         label.dual = label.dual.max(turn.dual);
         if turn.primal < label.primal {
             label.primal = turn.primal;
