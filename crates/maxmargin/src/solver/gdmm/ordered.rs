@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 /// Labels in a block.
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 
 /// The numbers of the labels of a block, of so many in all.
 fn labels_of(block: usize, labels: usize) -> Range<usize> {
