@@ -470,7 +470,8 @@ pub(crate) struct SolverOptions {
     /// Number of new cuts that --update batch waits for (n-slack) [default: 100]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
-    /// What it costs where factors disagree, in units of the loss; on loops more where C is large (gdmm, soft-bcfw) [default: 1]
+    /// What it costs where factors disagree, in units of the loss (gdmm, soft-bcfw; gdmm on loops counts it for more where C is large)
+    /// [default: 1]
     #[arg(long, value_name = "RHO", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) rho: Option<f64>,
     /// Step of the multipliers (gdmm) [default: 1]

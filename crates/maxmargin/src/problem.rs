@@ -58,6 +58,13 @@ pub struct Formulation {
     pub loss_scale: f64,
 }
 
+impl Formulation {
+    /// Does the slack add up where the loss does, part by part: margin rescaling and linear slack?
+    pub(crate) fn adds_up(&self) -> bool {
+        self.penalty == Penalty::Linear && self.rescaling == Rescaling::Margin
+    }
+}
+
 impl Default for Formulation {
     fn default() -> Self {
         Self { c: 1.0, rescaling: Rescaling::Margin, penalty: Penalty::Linear, loss_scale: 1.0 }

@@ -9,7 +9,7 @@ use super::{Observer, Settings, Solution, Solver};
 use crate::error::Result;
 use crate::features::Collect;
 use crate::kernel::Metric;
-use crate::problem::{Formulation, Penalty, Problem, Rescaling};
+use crate::problem::{Formulation, Penalty, Problem};
 use crate::task::Task;
 
 /// The solver that [`choose`] picks. Its report has the name of that solver.
@@ -104,7 +104,7 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
         _ if labels::apart(problem).is_some() => Choice::LabelByLabel,
-        _ if can_factor(&problem.formulation())
+        _ if problem.formulation().adds_up()
             && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) =>
         {
             if problem.oracle_is_exact() { Choice::Bcfw } else { Choice::GdmmForSets }
@@ -127,16 +127,11 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     }
 }
 
-/// Is it a problem for [`Gdmm`], should the task show its factors?
-fn can_factor(formulation: &Formulation) -> bool {
-    formulation.penalty == Penalty::Linear && formulation.rescaling == Rescaling::Margin
-}
-
 /// Is a problem whose variables have so many labels for [`Gdmm`]: are there many, or so many weights that only it can do
 /// without most of them? Not asked where there is a kernel.
 pub fn is_for_gdmm<T: Task>(task: &T, formulation: &Formulation, labels: u32) -> bool {
     let is_wide = || task.dimension() > MOST_WEIGHTS && Gdmm::default().short_rows(task).is_some();
-    can_factor(formulation) && task.factored().is_some() && (labels >= MANY_LABELS || is_wide())
+    formulation.adds_up() && task.factored().is_some() && (labels >= MANY_LABELS || is_wide())
 }
 
 /// The number of labels of that variable of the first example with some that has most; None where there are no variables.

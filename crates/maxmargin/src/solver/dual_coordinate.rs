@@ -101,7 +101,7 @@ impl Solver for DualCoordinate {
         }
         let mut course = Course::new(self, problem, settings, observer)?;
         if let Some(factored) = labels::apart(problem) {
-            let status = labels::solve(problem, factored, settings, &mut course)?;
+            let status = labels::solve(self, problem, factored, settings, &mut course)?;
             return course.finish(status);
         }
         let listed = problem.task().listed();
@@ -131,9 +131,8 @@ impl Solver for DualCoordinate {
 }
 
 impl DualCoordinate {
-    /// Can Newton steps be thought of?
-    fn newton_fits<T: Task>(&self, problem: &Problem<'_, T>) -> bool {
-        let d = problem.dimension();
+    /// Can Newton steps be thought of where w has so many coordinates?
+    fn newton_fits(&self, d: usize) -> bool {
         match self.finish {
             Finish::Coordinates => false,
             Finish::Newton => d > 0,
@@ -194,6 +193,18 @@ fn mean_curvature(blocks: &impl Blocks) -> f64 {
         example.share * example.norm2
     };
     (0..n).map(curvature).sum::<f64>() / n as f64
+}
+
+/// So many looks at examples Newton steps take as long as, as a rule, where w has d coordinates.
+fn newton_looks(blocks: &impl Blocks, d: usize) -> f64 {
+    let (d, n, width) = (d as f64, blocks.len() as f64, blocks.width() as f64);
+    let look = LOOK + 3.0 * width * blocks.entries() as f64 / n;
+    NEWTON_STEPS * (NEWTON_LOOKS[usize::from(width > 1.0)] * n + d * d * d / 3.0 / look)
+}
+
+/// How much smaller a gap is than the one that a pass saw on its way.
+fn discount(gap: f64, seen: f64) -> f64 {
+    if seen > 0.0 { (gap / seen).clamp(DISCOUNTS.start, DISCOUNTS.end) } else { 1.0 }
 }
 
 /// Where a run stands between two rounds.
@@ -326,7 +337,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs, at_zero });
         }
         let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
-        let (fits, mean) = (solver.newton_fits(problem), mean_curvature(blocks));
+        let (fits, mean) = (solver.newton_fits(d), mean_curvature(blocks));
         let relative_target = course.target_at(at_zero) / at_zero;
         let pays = mean > LARGE && (blocks.width() == 1 || relative_target < NEAR);
         if let Some(start) = &settings.warm_start {
@@ -414,12 +425,15 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             let exact = self.certify(course);
             let (place, gap) = (&mut self.place, exact.primal - exact.dual);
             // Of this point, which need not be the best so far.
-            place.discount = if seen.gap > 0.0 { (gap / seen.gap).clamp(DISCOUNTS.start, DISCOUNTS.end) } else { 1.0 };
+            place.discount = discount(gap, seen.gap);
             place.pace.begin_again();
             place.stall.after(&mut course.so_far);
             return Some(exact.primal);
         }
-        if !self.place.without_newton && self.solver.newton_fits(self.problem) && self.newton_is_faster(course) {
+        if !self.place.without_newton
+            && self.solver.newton_fits(self.problem.dimension())
+            && self.newton_is_faster(course)
+        {
             self.place.phase = Phase::newton::<B>(self.largest_rhs);
         } else if self.wants_small_gap(course) && self.place.pace.crawls(self.target_seen(course)) {
             let pace = &mut self.place.pace;
@@ -466,9 +480,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         if self.solver.finish == Finish::Newton {
             return true;
         }
-        let (d, n, width) = (self.problem.dimension() as f64, self.blocks.len() as f64, self.blocks.width() as f64);
-        let look = LOOK + 3.0 * width * self.blocks.entries() as f64 / n;
-        let newton = NEWTON_STEPS * (NEWTON_LOOKS[usize::from(width > 1.0)] * n + d * d * d / 3.0 / look);
+        let newton = newton_looks(self.blocks, self.problem.dimension());
         let pace = &self.place.pace;
         // What is foretold may be wrong; what has been spent is not.
         pace.spent() > newton || pace.looks_left(self.target_seen(course)).is_some_and(|left| left > newton)

@@ -40,7 +40,7 @@ use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::features::Block as Place;
 use crate::parallel::{Pool, ranges};
-use crate::problem::{Penalty, Problem, Rescaling};
+use crate::problem::Problem;
 use crate::task::{Factored, Sets, Task};
 use crate::weights::Weights;
 
@@ -92,9 +92,9 @@ pub enum Inner {
 #[derive(Debug, Clone)]
 pub struct Gdmm {
     /// rho > 0, over C / n: what disagreement costs. In these units a message about a label on which two blocks disagree with all
-    /// their mass is rho, to be compared with losses and scores, whatever C is. On loops, with multipliers, it counts as many times as C / n
-    /// times the mean of |phi|^2 where that is above 1: by so much a block's mass moves its own scores, and beside
-    /// these a message would be nothing.
+    /// their mass is rho, to be compared with losses and scores, whatever C is. On loops, with multipliers, it counts as many
+    /// times as C / n times the mean of |phi|^2 where that is above 1: by so much a block's mass moves its own scores, and
+    /// beside these a message would be nothing.
     pub rho: f64,
     /// eta >= 0: the step of the multipliers; 0: soft-bcfw.
     pub eta: f64,
@@ -186,8 +186,7 @@ impl Solver for Gdmm {
             );
             return Err(Error::setting("solver", rule));
         };
-        let formulation = problem.formulation();
-        if formulation.penalty != Penalty::Linear || formulation.rescaling != Rescaling::Margin {
+        if !problem.formulation().adds_up() {
             return Err(Error::setting("solver", format!("{name} is for margin rescaling and linear slack")));
         }
         if !(self.rho > 0.0 && self.rho.is_finite()) {
@@ -233,9 +232,11 @@ impl Solver for Gdmm {
             course.so_far.primal = f64::INFINITY;
         }
         let status = run.rounds(&mut course, &pool)?;
-        let is_late = !self.certify && matches!(status, Status::MaxSeconds | Status::Interrupted);
+        // Decoding sets may take far longer than was allowed.
+        let is_late = matches!(status, Status::MaxSeconds | Status::Interrupted) && !self.certify;
+        let late = run.sets().filter(|_| is_late);
         if !course.converged() {
-            let (primal, dual) = match run.sets().filter(|_| is_late) {
+            let (primal, dual) = match late {
                 Some(sets) => run.certificate_in_time(sets, &mut course, &pool)?,
                 None => run.certificate(&mut course, &pool)?,
             };
@@ -250,7 +251,7 @@ impl Solver for Gdmm {
         }
         let status = if course.converged() { Status::Converged } else { status };
         let mut solution = course.finish(status)?;
-        solution.train_loss = Some(run.train_loss(&solution.weights, is_late, &pool)?);
+        solution.train_loss = Some(run.train_loss(&solution.weights, late.is_some(), &pool)?);
         solution.report.disagreement = run.disagreement();
         Ok(solution)
     }
@@ -522,8 +523,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn train_loss(&self, w: &Weights, is_late: bool, pool: &Pool) -> Result<f64> {
         let (problem, n) = (self.problem, self.problem.len());
         let few = LOOKED_AT.end * QUICK * QUICK / (self.most_labels * self.most_labels).max(1);
-        let looked_at = if is_late && self.sets().is_some() { LOOKED_AT.start } else { few };
-        let looked_at = n.min(looked_at.clamp(LOOKED_AT.start, LOOKED_AT.end));
+        let most = if is_late { LOOKED_AT.start } else { LOOKED_AT.end };
+        let looked_at = n.min(few.clamp(LOOKED_AT.start, most));
         let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
             let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
             problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;

@@ -18,14 +18,14 @@ use super::newton::Newton;
 use super::pace::Pace;
 use super::stack::{Example, Signed, Source};
 use super::{
-    DISCOUNTS, FIRST_DISCOUNT, LARGE, LOOK, MAX_NEWTON, MOST_STEPS, NEWTON_LOOKS, NEWTON_STEPS, SMALL, START_GAP,
-    START_PASSES, Stall, mean_curvature,
+    DISCOUNTS, DualCoordinate, FIRST_DISCOUNT, Finish, LARGE, MOST_STEPS, SMALL, START_GAP, START_PASSES, Stall,
+    mean_curvature, newton_looks,
 };
 use crate::error::Result;
 use crate::features::Block;
 use crate::memory::prefetch;
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem, Rescaling};
+use crate::problem::{Penalty, Problem};
 use crate::solver::state::{Resumable, Writer, check, check_weights, is_sound};
 use crate::solver::{Course, Settings, Status};
 use crate::sparse::SparseView;
@@ -42,10 +42,9 @@ const BATCH: usize = 64;
 /// The factors of a task whose labels have nothing to do with each other: sets without pairs, with a loss that adds up over
 /// labels and a slack that adds up with it.
 pub(in crate::solver) fn apart<'p, T: Task>(problem: &Problem<'p, T>) -> Option<&'p dyn Factored<T>> {
-    let formulation = problem.formulation();
-    let adds_up = formulation.penalty == Penalty::Linear && formulation.rescaling == Rescaling::Margin;
-    let factored = problem.task().factored().filter(|factored| adds_up && factored.sets().is_some())?;
-    (0..problem.len()).all(|i| factored.factors(problem.input(i)) == 0).then_some(factored)
+    let factored = problem.task().factored().filter(|factored| factored.sets().is_some())?;
+    let adds_up = problem.formulation().adds_up();
+    (adds_up && (0..problem.len()).all(|i| factored.factors(problem.input(i)) == 0)).then_some(factored)
 }
 
 /// The examples as all labels see them.
@@ -180,6 +179,7 @@ struct Place {
 }
 
 struct Run<'r> {
+    solver: &'r DualCoordinate,
     shared: Shared<'r>,
     pool: &'r Pool,
     seed: u64,
@@ -192,6 +192,7 @@ struct Run<'r> {
 
 /// Solves a problem whose labels are [`apart`].
 pub(super) fn solve<T: Task>(
+    solver: &DualCoordinate,
     problem: &Problem<'_, T>,
     factored: &dyn Factored<T>,
     settings: &Settings,
@@ -200,6 +201,7 @@ pub(super) fn solve<T: Task>(
     let pool = Pool::new(settings.threads)?;
     let shared = Shared::new(problem, factored);
     let mut run = Run {
+        solver,
         labels: (0..shared.having.len()).map(|k| shared.without_weights(k)).collect(),
         shared,
         pool: &pool,
@@ -293,9 +295,14 @@ impl Run<'_> {
             looks += start_at_small_c(&mut coordinates, mean_curvature(&blocks));
         }
         let alone = Pool::new(1).expect("one thread is no pool");
-        let by_newton = self.newton_is_due(k);
-        if by_newton && let Some(turn) = self.newton(&blocks, &mut coordinates, enough, &alone) {
-            return turn;
+        let by_newton = self.newton_is_due(k, &blocks);
+        if by_newton {
+            let (found, taken) = self.newton(&blocks, &mut coordinates, enough, &alone);
+            looks += taken;
+            if let Some((primal, dual)) = found {
+                let Variables { a, w, .. } = coordinates.now;
+                return Turn { a, w, primal, dual, discount: 1.0, looks, by_newton };
+            }
         }
         let (mut seen, mut pace, discount) = (0.0, Pace::default(), self.labels[k].discount);
         for _ in 0..FIRST_PASSES << rounds.min(MOST_DOUBLINGS) {
@@ -312,29 +319,26 @@ impl Run<'_> {
             }
         }
         let exact = coordinates.certify(&alone);
-        let discount = ((exact.primal - exact.dual) / seen).clamp(DISCOUNTS.start, DISCOUNTS.end);
-        let discount = if seen > 0.0 { discount } else { 1.0 };
+        let discount = super::discount(exact.primal - exact.dual, seen);
         let Variables { a, w, .. } = coordinates.now;
         Turn { a, w, primal: exact.primal, dual: exact.dual, discount, looks, by_newton }
     }
 
     /// Have coordinate steps of label k taken as long as Newton steps would?
-    fn newton_is_due(&self, k: usize) -> bool {
-        let (n, d) = (self.shared.phis.len() as f64, f64::from(self.shared.block.rows));
-        let look = LOOK + 3.0 * self.shared.entries as f64 / n;
-        let newton = NEWTON_STEPS * (NEWTON_LOOKS[0] * n + d * d * d / 3.0 / look);
-        let label = &self.labels[k];
-        !label.without_newton && d > 0.0 && d <= MAX_NEWTON as f64 && label.spent as f64 > newton
+    fn newton_is_due(&self, k: usize, blocks: &Signed<OneLabel<'_>>) -> bool {
+        let (label, d) = (&self.labels[k], self.shared.block.rows as usize);
+        let is_worth_it = || self.solver.finish == Finish::Newton || label.spent as f64 > newton_looks(blocks, d);
+        !label.without_newton && self.solver.newton_fits(d) && is_worth_it()
     }
 
-    /// A turn of Newton steps, where they close the gap. Otherwise coordinate steps go on from where these have come to.
+    /// Newton steps: P and D where they close the gap, else coordinate steps may go on from where these have come to; and looks.
     fn newton(
         &self,
         blocks: &Signed<OneLabel<'_>>,
         coordinates: &mut Coordinates<'_, Signed<OneLabel<'_>>>,
         enough: f64,
         alone: &Pool,
-    ) -> Option<Turn> {
+    ) -> (Option<(f64, f64)>, u64) {
         let (n, d) = (self.shared.phis.len() as u64, self.shared.block.rows as usize);
         let strength = Newton::<Signed<OneLabel<'_>>>::first_strength(self.shared.rhs[0].max(self.shared.rhs[1]));
         let mut newton = Newton::new(blocks, Penalty::Linear, strength, d);
@@ -345,9 +349,7 @@ impl Run<'_> {
             looks += n;
             if point.primal - point.dual <= enough {
                 newton.take_variables(a, alone);
-                let (a, w) = (std::mem::take(a), std::mem::take(w));
-                let (primal, dual) = (point.primal, point.dual);
-                return Some(Turn { a, w, primal, dual, discount: 1.0, looks, by_newton: true });
+                return (Some((point.primal, point.dual)), looks);
             }
             if Newton::<Signed<OneLabel<'_>>>::is_near(&point, enough) {
                 newton.recenter(a, alone);
@@ -360,7 +362,7 @@ impl Run<'_> {
         newton.take_variables(a, alone);
         coordinates.rebuild();
         coordinates.wake_all();
-        None
+        (None, looks)
     }
 
     /// Takes note of a turn of label k: its variables, and its weights where they are better.
