@@ -1,7 +1,7 @@
 //! The weight vector w, and the scores that it gives.
 
 use crate::features::{Block, Sink};
-use crate::memory::{room, zeros};
+use crate::memory::{prefetch, room, zeros};
 use crate::sparse::{SparseView, dot};
 
 mod kept;
@@ -152,6 +152,13 @@ impl Weights {
             None => phi.iter().for_each(|(j, x)| step(&mut self.dense[block.at(j, slot)], x)),
         }
         growth
+    }
+
+    /// Asks for the coordinates of phi in a slot of the block that will be read soon; not in short rows.
+    #[inline]
+    pub(crate) fn ask_for(&self, block: Block, slot: u32, phi: SparseView<'_>) {
+        debug_assert!(self.rows_of(block).is_none(), "a row asks for itself");
+        phi.indices().iter().for_each(|&j| prefetch(&self.dense[block.at(j, slot)]));
     }
 
     #[inline]

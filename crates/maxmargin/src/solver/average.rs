@@ -129,6 +129,12 @@ impl Average {
         self.offset.add(block, slot, phi, self.shares.of_step() * change);
     }
 
+    /// Asks for what such a step will change.
+    #[inline]
+    pub(super) fn ask_for(&self, block: Block, slot: u32, phi: SparseView<'_>) {
+        self.offset.ask_for(block, slot, phi);
+    }
+
     /// Counts the point `scale * v` with this weight.
     pub(super) fn count(&mut self, weight: f64, scale: f64) {
         self.shares.count(weight, scale);

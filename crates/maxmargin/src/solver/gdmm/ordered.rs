@@ -6,17 +6,49 @@
 
 use std::ops::Range;
 
-/// Labels in a block.
-const BLOCK: usize = 32;
+use crate::memory::{prefetch, zeros};
 
-/// The numbers of the labels of a block, of so many in all.
-fn labels_of(block: usize, labels: usize) -> Range<usize> {
-    block * BLOCK..labels.min((block + 1) * BLOCK)
+/// How labels are cut into blocks, all of the same size but for the last.
+///
+/// The smaller they are, the closer are bounds, and the more there are: with K labels about sqrt(K) in a block are the best.
+#[derive(Debug, Default, Clone, Copy)]
+struct Blocks {
+    labels: usize,
+    /// The logarithm of the size.
+    shift: u32,
 }
 
-/// The highest of some scores. Side by side in lanes: one after the other would wait for each comparison.
+/// Labels in a block at most.
+const LARGE: usize = 32;
+
+impl Blocks {
+    fn of(labels: usize) -> Self {
+        // Measured: 16 are faster up to about 1,000 labels, 32 from 2,000 on.
+        Self { labels, shift: if labels <= 1024 { 4 } else { LARGE.ilog2() } }
+    }
+
+    fn count(self) -> usize {
+        self.labels.div_ceil(1 << self.shift)
+    }
+
+    /// The block that a label is in.
+    fn with(self, label: usize) -> usize {
+        label >> self.shift
+    }
+
+    fn labels_of(self, block: usize) -> Range<usize> {
+        block << self.shift..self.labels.min((block + 1) << self.shift)
+    }
+}
+
+/// Numbers in a line of the cache.
+const NEAR: usize = 8;
+
+/// Scores side by side: one after the other would wait for each comparison.
+const LANES: usize = 8;
+
+/// The highest of some scores.
 pub(super) fn highest(scores: &[f64]) -> f64 {
-    const LANES: usize = 8;
     let higher = |a: f64, b: f64| if b > a { b } else { a };
     let (groups, rest) = scores.as_chunks::<LANES>();
     let mut most = [f64::NEG_INFINITY; LANES];
@@ -26,48 +58,87 @@ pub(super) fn highest(scores: &[f64]) -> f64 {
     most.iter().chain(rest).copied().fold(f64::NEG_INFINITY, higher)
 }
 
+/// `sums += scores`, of which there may be less.
+fn add(scores: &[f64], sums: &mut [f64; LARGE]) {
+    let (groups, rest) = scores.as_chunks::<LANES>();
+    let (sums, _) = sums.as_chunks_mut::<LANES>();
+    for (sums, group) in sums.iter_mut().zip(groups) {
+        sums.iter_mut().zip(group).for_each(|(sum, score)| *sum += score);
+    }
+    if let Some(sums) = sums.get_mut(groups.len()) {
+        sums.iter_mut().zip(rest).for_each(|(sum, score)| *sum += score);
+    }
+}
+
 /// The highest score of each block of lines, which all have as many labels.
 #[derive(Debug)]
 struct Tops {
-    labels: usize,
-    blocks: usize,
+    blocks: Blocks,
     highest: Vec<f64>,
 }
 
 impl Tops {
     /// Of lines of so many labels, one after the other.
     fn of(lines: &[f64], labels: usize) -> Self {
-        let each = |line: &[f64]| line.chunks(BLOCK).map(highest).collect::<Vec<_>>();
-        Self { labels, blocks: labels.div_ceil(BLOCK), highest: lines.chunks_exact(labels).flat_map(each).collect() }
+        let blocks = Blocks::of(labels);
+        let each = |line: &[f64]| line.chunks(1 << blocks.shift).map(highest).collect::<Vec<_>>();
+        Self { blocks, highest: lines.chunks_exact(labels).flat_map(each).collect() }
     }
 
     fn of_line(&self, line: usize) -> &[f64] {
-        &self.highest[line * self.blocks..][..self.blocks]
+        &self.highest[line * self.blocks.count()..][..self.blocks.count()]
+    }
+
+    /// The scores of a line with its tops.
+    fn line<'a>(&'a self, line: usize, scores: &'a [f64]) -> Line<'a> {
+        Line { first: 0, scores, tops: self.of_line(line), blocks: self.blocks }
     }
 
     /// A label's score in a line was another one before. Did the top of its block change?
     fn changed(&mut self, line: usize, scores: &[f64], label: usize, before: f64) -> bool {
-        let top = &mut self.highest[line * self.blocks + label / BLOCK];
+        let block = self.blocks.with(label);
+        let top = &mut self.highest[line * self.blocks.count() + block];
         let was = *top;
         if scores[label] >= was {
             *top = scores[label];
         } else if before == was {
-            *top = highest(&scores[labels_of(label / BLOCK, self.labels)]);
+            *top = highest(&scores[self.blocks.labels_of(block)]);
         }
         *top != was
     }
 }
 
-/// A row or a column of a table.
+/// Scores of labels: a row or a column of a table, or what some labels score by themselves.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Line<'a> {
+    /// The label that the scores begin with.
+    first: usize,
     scores: &'a [f64],
     tops: &'a [f64],
+    blocks: Blocks,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    /// Of the labels from `first` on, without the tops of their blocks.
+    pub(super) fn part(first: usize, scores: &'a [f64]) -> Self {
+        Self { first, scores, ..Self::default() }
+    }
+
     pub(super) fn score(&self, label: u32) -> f64 {
-        self.scores[label as usize]
+        self.scores[label as usize - self.first]
+    }
+
+    /// Asks for the scores of labels that will be read soon.
+    fn ask_for(&self, labels: Range<usize>) {
+        self.of(labels).iter().step_by(NEAR).for_each(prefetch);
+    }
+
+    fn labels(&self) -> Range<usize> {
+        self.first..self.first + self.scores.len()
+    }
+
+    fn of(&self, labels: Range<usize>) -> &'a [f64] {
+        &self.scores[labels.start - self.first..labels.end - self.first]
     }
 }
 
@@ -75,74 +146,87 @@ impl Line<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     sums: Vec<f64>,
+    blocks: Blocks,
+    /// Those that the lines have in common.
+    labels: Range<usize>,
 }
 
 impl Bounds {
+    /// Of whole rows and columns.
     pub(super) fn fill(&mut self, lines: &[Line<'_>]) {
         self.sums.clear();
         let Some((first, rest)) = lines.split_first() else { return };
+        (self.blocks, self.labels) = (first.blocks, first.labels());
         self.sums.extend_from_slice(first.tops);
         for line in rest {
             self.sums.iter_mut().zip(line.tops).for_each(|(sum, top)| *sum += top);
         }
     }
 
-    /// What the block of a label scores at most.
-    pub(super) fn at(&self, label: u32) -> f64 {
-        self.sums[label as usize / BLOCK]
+    /// One line more, which may be of some labels only.
+    pub(super) fn add(&mut self, line: &Line<'_>) {
+        self.labels = line.labels();
+        for block in 0..self.sums.len() {
+            let labels = self.labels_of(block);
+            self.sums[block] += if labels.is_empty() { f64::NEG_INFINITY } else { highest(line.of(labels)) };
+        }
     }
 
-    /// Some labels block by block, with what each scores at most.
-    pub(super) fn blocks(&self, labels: Range<usize>) -> impl Iterator<Item = (Range<usize>, f64)> {
-        let clipped = move |block: usize| labels.start.max(block * BLOCK)..labels.end.min((block + 1) * BLOCK);
-        let blocks = labels.start / BLOCK..labels.end.div_ceil(BLOCK);
-        blocks.map(move |block| (clipped(block), self.sums[block]))
+    /// What the block of a label scores at most.
+    pub(super) fn at(&self, label: u32) -> f64 {
+        self.sums[self.blocks.with(label as usize)]
+    }
+
+    fn labels_of(&self, block: usize) -> Range<usize> {
+        let Range { start, end } = self.blocks.labels_of(block);
+        self.labels.start.max(start)..self.labels.end.min(end)
     }
 
     /// The label with the highest sum of scores in the lines that these are the bounds of, if it is above `least`, outside of some.
     /// Of equal ones it is the first from `from` on, or nearly.
-    pub(super) fn best(
+    pub(super) fn best<'l>(
         &self,
-        lines: &[Line<'_>],
+        lines: impl Iterator<Item = &'l Line<'l>> + Clone,
         least: f64,
         from: usize,
         is_excluded: impl Fn(u32) -> bool,
     ) -> Option<(u32, f64)> {
         let mut found = None;
-        let blocks = || (0..self.sums.len()).map(|block| (block + from / BLOCK) % self.sums.len());
+        let blocks = || (0..self.sums.len()).map(|block| (block + self.blocks.with(from)) % self.sums.len());
         // The one that promises most first, which spares others a look.
         let first = blocks().reduce(|a, b| if self.sums[b] > self.sums[a] { b } else { a })?;
-        for block in std::iter::once(first).chain(blocks()) {
+        for block in blocks().filter(|&block| self.sums[block] > least) {
+            lines.clone().for_each(|line| line.ask_for(self.labels_of(block)));
+        }
+        for block in std::iter::once(first).chain(blocks().filter(|&block| block != first)) {
             let most = found.map_or(least, |(_, most)| most);
             if self.sums[block] > most {
-                found = best_of_block(lines, block, most, from % BLOCK, &is_excluded).or(found);
+                let labels = self.labels_of(block);
+                found = best_of(lines.clone(), labels, most, from, &is_excluded).or(found);
             }
         }
         found
     }
 }
 
-/// The best label of one block above `least`.
-fn best_of_block(
-    lines: &[Line<'_>],
-    block: usize,
+/// The best of the labels of one block, by the sum of lines, above `least`.
+fn best_of<'l>(
+    lines: impl Iterator<Item = &'l Line<'l>>,
+    labels: Range<usize>,
     least: f64,
     from: usize,
     is_excluded: &impl Fn(u32) -> bool,
 ) -> Option<(u32, f64)> {
-    let (first, rest) = lines.split_first()?;
-    let labels = labels_of(block, first.scores.len());
-    let mut sums = [0.0; BLOCK];
-    let sums = &mut sums[..labels.len()];
-    sums.copy_from_slice(&first.scores[labels.clone()]);
-    for line in rest {
-        sums.iter_mut().zip(&line.scores[labels.clone()]).for_each(|(sum, score)| *sum += score);
+    let mut sums = [0.0; LARGE];
+    for line in lines {
+        add(line.of(labels.clone()), &mut sums);
     }
+    let sums = &sums[..labels.len()];
     if highest(sums) <= least {
         return None;
     }
     let (mut found, mut most) = (None, least);
-    let from = from.min(sums.len());
+    let from = if labels.contains(&from) { from - labels.start } else { 0 };
     for at in (from..sums.len()).chain(0..from) {
         let label = (labels.start + at) as u32;
         if sums[at] > most && !is_excluded(label) {
@@ -168,11 +252,11 @@ pub(super) struct Ordered {
 
 impl Ordered {
     pub(super) fn new(rows: usize, columns: usize, table: &[f64]) -> Self {
-        let mut transposed = vec![0.0; rows * columns];
+        let mut transposed = zeros(rows * columns);
         // Block by block: of a large table neither side of a copy column by column would stay near.
-        for block in (0..rows).step_by(BLOCK) {
+        for block in (0..rows).step_by(LARGE) {
             for (column, line) in transposed.chunks_exact_mut(rows).enumerate() {
-                for row in block..rows.min(block + BLOCK) {
+                for row in block..rows.min(block + LARGE) {
                     line[row] = table[row * columns + column];
                 }
             }
@@ -192,11 +276,20 @@ impl Ordered {
     }
 
     pub(super) fn row<'a>(&'a self, row: usize, table: &'a [f64]) -> Line<'a> {
-        Line { scores: &table[row * self.columns..][..self.columns], tops: self.in_rows.of_line(row) }
+        self.in_rows.line(row, &table[row * self.columns..][..self.columns])
     }
 
     pub(super) fn column(&self, column: usize) -> Line<'_> {
-        Line { scores: &self.transposed[column * self.rows..][..self.rows], tops: self.in_columns.of_line(column) }
+        self.in_columns.line(column, &self.transposed[column * self.rows..][..self.rows])
+    }
+
+    /// Asks for what a search in the row and in the column of a pair reads first, and a change of its score.
+    pub(super) fn ask_for(&self, row: usize, column: usize) {
+        prefetch(&self.transposed[column * self.rows + row]);
+        for tops in [self.in_rows.of_line(row), self.in_columns.of_line(column)] {
+            // What comes after these the machine foresees.
+            tops.iter().step_by(NEAR).take(4).for_each(prefetch);
+        }
     }
 
     /// The score of one pair has changed.
@@ -229,13 +322,13 @@ impl Ordered {
             }
             best.map_or(f64::NEG_INFINITY, |(_, most)| most)
         };
-        let tops = Line { scores: &self.row_tops, tops: self.of_row_tops.of_line(0) };
+        let tops = self.of_row_tops.line(0, &self.row_tops);
         // The row that promises most first, which spares others a look.
         let (first, _) = best_in(tops, f64::NEG_INFINITY, &is_row_excluded)?;
         let mut most = look_at(first as usize);
         for (block, &top) in tops.tops.iter().enumerate() {
             if top > most {
-                most = labels_of(block, self.rows).map(&mut look_at).fold(most, f64::max);
+                most = tops.blocks.labels_of(block).map(&mut look_at).fold(most, f64::max);
             }
         }
         best.map(|(pair, _)| pair)
@@ -247,7 +340,7 @@ pub(super) fn best_in(line: Line<'_>, least: f64, is_excluded: impl Fn(u32) -> b
     let (mut found, mut most) = (None, least);
     for (block, &top) in line.tops.iter().enumerate() {
         if top > most
-            && let Some(best) = best_of_block(&[line], block, most, 0, &is_excluded)
+            && let Some(best) = best_of(std::iter::once(&line), line.blocks.labels_of(block), most, 0, &is_excluded)
         {
             (found, most) = (Some(best), best.1);
         }
@@ -272,7 +365,8 @@ mod tests {
     fn the_best_sum_is_that_of_a_search() {
         let mut random = Random::new(5);
         let mut bounds = Bounds::default();
-        for (labels, kinds) in [(1, 7), (2, 7), (63, 7), (64, 1000), (65, 1000), (200, 7), (300, 100_000)] {
+        for (labels, kinds) in [(1, 7), (2, 7), (63, 7), (64, 1000), (65, 1000), (200, 7), (300, 100_000), (1100, 1000)]
+        {
             let table = scores(&mut random, labels * labels, kinds);
             let ordered = Ordered::new(labels, labels, &table);
             for _ in 0..100 {
@@ -284,8 +378,20 @@ mod tests {
                 let least = random.below(kinds) as f64 - 2.5;
                 bounds.fill(&lines);
                 assert!((0..labels).all(|k| bounds.at(k as u32) >= sum(k)));
-                let found = bounds.best(&lines, least, random.below(labels), |k| excluded[k as usize]);
+                let found = bounds.best(lines.iter(), least, random.below(labels), |k| excluded[k as usize]);
                 let most = (0..labels).filter(|&k| !excluded[k]).map(sum).filter(|&sum| sum > least);
+                assert_eq!(found.map(|found| found.1), most.max_by(f64::total_cmp));
+                assert!(found.is_none_or(|(k, score)| sum(k as usize) == score && !excluded[k as usize]));
+
+                // And with what some labels score by themselves.
+                let first = random.below(labels);
+                let count = 1 + random.below(labels - first);
+                let own = scores(&mut random, count, kinds);
+                let own = Line::part(first, &own);
+                bounds.add(&own);
+                let found = bounds.best(lines.iter().chain([&own]), least, 0, |k| excluded[k as usize]);
+                let sum = |k: usize| sum(k) + own.score(k as u32);
+                let most = own.labels().filter(|&k| !excluded[k]).map(sum).filter(|&sum| sum > least);
                 assert_eq!(found.map(|found| found.1), most.max_by(f64::total_cmp));
                 assert!(found.is_none_or(|(k, score)| sum(k as usize) == score && !excluded[k as usize]));
             }
@@ -295,7 +401,7 @@ mod tests {
     #[test]
     fn the_best_outside_is_that_of_a_search() {
         let mut random = Random::new(7);
-        for (rows, columns) in [(1, 1), (1, 5), (3, 2), (7, 5), (9, 70), (130, 64), (65, 129)] {
+        for (rows, columns) in [(1, 1), (1, 5), (3, 2), (7, 5), (9, 70), (130, 64), (65, 129), (3, 1100)] {
             let mut table = scores(&mut random, rows * columns, 5);
             let mut ordered = Ordered::new(rows, columns, &table);
             for _ in 0..200 {

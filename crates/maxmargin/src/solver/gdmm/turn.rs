@@ -6,7 +6,7 @@
 //! bound. But turns of one variable can come to an end where two would have to turn together; after that blocks are visited, too.
 
 use super::look::{Known, Look};
-use super::ordered::{Bounds, Line, highest};
+use super::ordered::{Bounds, Line};
 use super::structure::{Factor, Structure, is_constant};
 use super::visit::{Scratch, norm2, score, table};
 use super::{Duals, Run, SMALL};
@@ -102,11 +102,12 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         if let Some((lines, count)) = self.lines(structure, turn, labels) {
             turn.bounds.fill(&lines[..count]);
             let start = self.anywhere(labels, anywhere) as usize;
-            alone.best_by_orders(&lines[..count], &turn.bounds, held, start, &mut best);
+            alone.best_by_orders(&lines[..count], &mut turn.bounds, held, start, &mut best);
         } else {
             alone.best_of_all(structure, turn, held, near, &mut best);
         }
         let (Some(to), most) = (best.found, best.most) else { return };
+        turn.ties.iter().for_each(|tie| self.ask_for(&structure.factors[tie.factor as usize], tie.at(to)));
         let bend = norm2(parts, from, labels) + norm2(parts, to, labels) + turn.bend(structure, to);
         let mass_of = |tie: &Tie| duals.factors[tie.factor as usize].held[tie.place as usize].1;
         let available = turn.ties.iter().map(mass_of).fold(held[place].1, f64::min);
@@ -151,34 +152,38 @@ impl Alone<'_, '_> {
     /// The best label together with what factors score. That is bounded by blocks of labels, which spares most of them a look.
     /// Labels that have no weights with the features score the same alone: of these it is the best for the factors, and of
     /// equal ones the first from `start` on.
-    fn best_by_orders(&self, lines: &[Line<'_>], bounds: &Bounds, held: &[(u32, f64)], start: usize, best: &mut Best) {
-        let consider = |label: u32, own: f64, best: &mut Best| {
+    fn best_by_orders(
+        &self,
+        lines: &[Line<'_>],
+        bounds: &mut Bounds,
+        held: &[(u32, f64)],
+        start: usize,
+        best: &mut Best,
+    ) {
+        let consider = |label: u32, bounds: &Bounds, best: &mut Best| {
+            let own = self.score(label);
             if own + bounds.at(label) > best.most {
                 best.offer(label, own + lines.iter().map(|line| line.score(label)).sum::<f64>());
             }
         };
-        for &(label, _) in held {
-            consider(label, self.score(label), best);
-        }
-        match self.look.known() {
+        // The truth is among them.
+        held.iter().for_each(|&(label, _)| consider(label, bounds, best));
+        let from = best.from;
+        let is_other = |label: u32| label == self.truth || label == from;
+        let found = match self.look.known() {
             Known::Range(first, scores) => {
-                for (labels, bound) in bounds.blocks(first..first + scores.len()) {
-                    let scores = &scores[labels.start - first..labels.end - first];
-                    if highest(scores) + self.cost + bound > best.most {
-                        let labels = labels.start as u32..;
-                        labels.zip(scores).for_each(|(label, score)| consider(label, score + self.loss(label), best));
-                    }
-                }
+                let own = Line::part(first, scores);
+                bounds.add(&own);
+                bounds.best(lines.iter().chain([&own]), best.most - self.cost, 0, is_other)
             }
             Known::Seen(seen) => {
-                for &label in seen {
-                    consider(label, self.score(label), best);
-                }
-                let is_other = |label: u32| label == self.truth || self.look.is_seen(label);
-                if let Some((label, score)) = bounds.best(lines, best.most - self.cost, start, is_other) {
-                    best.offer(label, score + self.cost);
-                }
+                seen.iter().for_each(|&label| consider(label, bounds, best));
+                let is_other = |label: u32| is_other(label) || self.look.is_seen(label);
+                bounds.best(lines.iter(), best.most - self.cost, start, is_other)
             }
+        };
+        if let Some((label, score)) = found {
+            best.offer(label, score + self.cost);
         }
     }
 

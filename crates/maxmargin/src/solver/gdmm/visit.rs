@@ -206,6 +206,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             let (parts, variable) = (&mut scratch.parts, duals.members.get(v).map_or(v, |&member| member as usize));
             self.factored.unary(x, variable, &mut |part| parts.push(part));
             if self.takes_turns() {
+                self.ask_for_next(v + 1, &duals, &scratch.structure);
                 self.turn(v, start + v, cap, &mut duals, scratch);
             }
             if self.position.phase == Phase::Blocks {
@@ -367,6 +368,31 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         if let Some(ordered) = self.orders.of_mut(block) {
             let columns = ordered.columns();
             ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, block));
+        }
+    }
+
+    /// Asks for what a step on the label of a factor with a large table changes, and what searches along its lines read.
+    pub(super) fn ask_for(&self, factor: &Factor<'_>, label: u32) {
+        let Part { block, slots, phi } = factor.part;
+        let (Some(ordered), Some(slot)) = (self.orders.of(block), slots.of(label as usize, factor.labels as usize))
+        else {
+            return;
+        };
+        let columns = ordered.columns();
+        ordered.ask_for(slot as usize / columns, slot as usize % columns);
+        self.w.ask_for(block, slot, phi);
+        self.average.iter().for_each(|average| average.ask_for(block, slot, phi));
+    }
+
+    /// The same for all labels with mass of the factors of a variable, whose turn comes soon, if there is one.
+    fn ask_for_next(&self, v: usize, duals: &Duals, structure: &Structure<'_>) {
+        if v >= structure.domains.len() {
+            return;
+        }
+        for joint in structure.joints(v) {
+            let (factor, held) =
+                (&structure.factors[joint.factor as usize], &duals.factors[joint.factor as usize].held);
+            held.iter().filter(|held| held.1 > 0.0).for_each(|held| self.ask_for(factor, held.0));
         }
     }
 
