@@ -114,7 +114,7 @@ impl Training<'_> {
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
         let mut watch = Watch::new(self.display, self.halt, log, measure, self.saver());
-        let settings = self.resumed(&mut watch, ladder.len(), |w| problem.fits(w))?;
+        let settings = self.resumed(&mut watch, &ladder, |w| problem.fits(w))?;
 
         interrupt::training_begins();
         let validations = folds.map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
@@ -184,11 +184,14 @@ impl Training<'_> {
     }
 
     /// The settings to begin with: those of the checkpoint, where there is one to go on from.
-    fn resumed(&self, watch: &mut Watch<'_>, rungs: usize, fits: impl Fn(&Weights) -> bool) -> Result<Settings> {
+    fn resumed(&self, watch: &mut Watch<'_>, ladder: &[f64], fits: impl Fn(&Weights) -> bool) -> Result<Settings> {
         let path = self.args.checkpoint.checkpoint.as_deref().filter(|_| self.args.checkpoint.resume);
-        let saved = path.map(|path| Saved::load(path, &self.identity, rungs, fits)).transpose()?;
+        let saved = path.map(|path| Saved::load(path, &self.identity, ladder.len(), fits)).transpose()?;
         let Some(mut saved) = saved.flatten() else { return Ok(self.settings.clone()) };
         let state = saved.state()?;
+        if let Some(log) = &mut watch.log {
+            log.go_on_after(saved.round, &ladder[saved.steps.len()..])?;
+        }
         (watch.steps, watch.kept, watch.looks) = (saved.steps, saved.kept, saved.looks);
         Ok(Settings { resume: Some(state), warm_start: None, ..self.settings.clone() })
     }
