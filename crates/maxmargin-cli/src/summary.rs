@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::checkpoint::Saver;
 use crate::failure::Result;
 use crate::memory;
-use crate::step::Step;
+use crate::step::{AtEnd, Step};
 use crate::streams::{print, print_json};
 use crate::text::{bytes, count, counted, duration, fields, number, table};
 use crate::train::Args;
@@ -187,7 +187,9 @@ impl<'t> Summary<'t> {
         lines.extend(model.kernel().map(|kernel| ("kernel", kernel)));
         lines.extend(model.approximated.as_ref().map(|how| ("vectors", how.in_words.clone())));
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
-        lines.extend(model.end(trained.kept.step.at_end()));
+        let at_end = trained.kept.step.at_end();
+        lines.extend(model.end(at_end));
+        lines.extend(self.coarse(at_end).map(|note| ("note", note)));
         lines.extend(self.excess_at_most.zip(args.kernel.bound).map(|(excess, delta)| {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
@@ -204,6 +206,18 @@ impl<'t> Summary<'t> {
         let checkpoint = trained.saver.as_ref().and_then(Saver::file).filter(|_| !trained.is_done());
         lines.extend(checkpoint.map(|path| ("to go on", to_go_on(path))));
         print(&[fields(&lines), self.path_table(), self.cv_table()].concat())
+    }
+
+    /// A gap that is as small as was asked for, but large beside the objective, and the way out.
+    fn coarse(&self, at_end: Option<AtEnd>) -> Option<String> {
+        const LARGE: f64 = 0.1;
+        let primal = at_end.map_or(self.primal, |end| end.primal);
+        let gap = self.gap.map(|gap| at_end.map_or(gap, |end| end.gap))?;
+        let is_coarse = self.status == Status::Converged && gap > LARGE * primal;
+        is_coarse.then(|| {
+            let share = 100.0 * gap / primal;
+            format!("a gap of {share:.0} % is coarse; --relative-gap 0.01 asks for 1 % of the objective, as a smaller -e would")
+        })
     }
 
     /// C, and what it is for a single example.

@@ -75,6 +75,21 @@ fn it_is_measured_once_a_pass_and_the_best_is_kept() {
     assert!(!table.contains(kept_earlier) && !folder.run("inspect t.mm").good().contains(kept_earlier), "{table}");
 }
 
+/// What is called converged may be far from the minimum where C is small: the table says so, and the way out.
+#[test]
+fn a_coarse_gap_is_told() {
+    let folder = with_heldout();
+    let train = "train multiclass t.dat -m t.mm --solver one-slack -e 0.5";
+    let table = folder.run(train).good();
+    assert!(table.contains("% is coarse; --relative-gap 0.01"), "{table}");
+    let summary = folder.run(&format!("{train} --json")).json();
+    assert!(number(&summary, "gap") > 0.1 * number(&summary, "primal") && summary.get("note").is_none(), "{summary}");
+    for options in ["--relative-gap 0.01", "-e 0.5 --max-passes 1"] {
+        let table = folder.run(&format!("train multiclass t.dat -m t.mm --solver one-slack {options}")).good();
+        assert!(!table.contains("coarse"), "{table}");
+    }
+}
+
 #[test]
 fn held_out_files_that_cannot_be_used_are_refused() {
     let folder = with_heldout();
