@@ -13,8 +13,8 @@ fn whole(data: &[u8], rule: LabelRule, block: usize) -> Result<Labelled, String>
     read_in_pieces(input, rule, &pool, block, block).map_err(|e| e.to_string())
 }
 
-fn streamed(data: &[u8]) -> Result<usize, String> {
-    let mut stream = Stream::in_pieces(Input::new("fuzz", data).map_err(|e| e.to_string())?, LabelRule::Optional, 64);
+fn streamed(data: &[u8], rule: LabelRule) -> Result<usize, String> {
+    let mut stream = Stream::in_pieces(Input::new("fuzz", data).map_err(|e| e.to_string())?, rule, 64);
     let mut count = 0;
     while let Some(batch) = stream.next_batch(3).map_err(|e| e.to_string())? {
         count += batch.len();
@@ -24,12 +24,12 @@ fn streamed(data: &[u8]) -> Result<usize, String> {
 
 fuzz_target!(|data: &[u8]| {
     let is_text = !data.starts_with(&[0x1f, 0x8b]) && !data.starts_with(&[0x28, 0xb5]) && data.get(1) != Some(&0x2a);
-    for rule in [LabelRule::Required, LabelRule::Optional] {
+    for rule in [LabelRule::Required, LabelRule::Optional, LabelRule::Set] {
         let (large, small) = (whole(data, rule, 4096), whole(data, rule, 16));
         // Damaged packed data may fail before or after a bad line, as the pieces fall.
         assert!(large == small || !is_text && large.is_err() && small.is_err(), "{large:?}\n{small:?}");
-        if rule == LabelRule::Optional {
-            assert_eq!(large.map(|examples| examples.len()).ok(), streamed(data).ok());
+        if rule != LabelRule::Required {
+            assert_eq!(large.map(|examples| examples.len()).ok(), streamed(data, rule).ok());
         }
     }
 });

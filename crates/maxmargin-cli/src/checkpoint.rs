@@ -24,7 +24,7 @@ use crate::streams::note;
 const MAGIC: &[u8; 21] = b"maxmargin checkpoint\n";
 
 /// Raised whenever the content changes: old files are refused, not misread.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Seconds between two checkpoints, unless told otherwise.
 const EVERY: f64 = 5.0;
@@ -118,6 +118,8 @@ pub(crate) struct Saved {
     pub(crate) kept: Option<Kept>,
     /// Of the C in hand.
     pub(crate) looks: Looks,
+    /// Rounds at that C that lie behind the state.
+    pub(crate) round: u64,
     state: Vec<u8>,
 }
 
@@ -128,6 +130,7 @@ struct Saving<'s> {
     steps: &'s [Step],
     kept: Option<&'s Kept>,
     looks: &'s Looks,
+    round: u64,
     state: &'s [u8],
 }
 
@@ -213,7 +216,8 @@ impl Saver {
     ) -> maxmargin::Result<()> {
         let began = Instant::now();
         let state = snapshot.save()?;
-        let saving = Saving { identity: &self.identity, steps, kept, looks, state: state.as_bytes() };
+        let round = snapshot.rounds();
+        let saving = Saving { identity: &self.identity, steps, kept, looks, round, state: state.as_bytes() };
         let head = [MAGIC.as_slice(), &VERSION.to_le_bytes()].concat();
         let mut bytes = postcard::to_extend(&saving, head).expect("plain structs serialise");
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());

@@ -234,7 +234,7 @@ pub(crate) fn about(model: &Described<'_>, loss: &str, data_checksum: u32) -> St
         ("trained on", format!("{}, checksum {data_checksum:08x}", counted(training.examples, "example"))),
         ("solver", format!("{}: {}, {}", training.solver, counted(training.rounds, "round"), passes(training.passes))),
     ]);
-    lines.extend(model.end());
+    lines.extend(model.end(None));
     fields(&lines)
 }
 

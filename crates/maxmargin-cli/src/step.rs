@@ -35,8 +35,15 @@ pub(crate) struct HeldoutStep {
     pub(crate) loss: f64,
     /// The least that was seen.
     pub(crate) best: f64,
-    /// Are these weights from before the end?
-    pub(crate) is_earlier: bool,
+    /// Where the end was, if these weights are from before.
+    pub(crate) at_end: Option<AtEnd>,
+}
+
+/// Where training ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct AtEnd {
+    pub(crate) primal: f64,
+    pub(crate) gap: f64,
 }
 
 /// Weights, and the step that they come from.
@@ -72,6 +79,11 @@ impl Step {
 
     pub(crate) fn heldout_loss(&self) -> Option<f64> {
         self.heldout.map(|heldout| heldout.loss)
+    }
+
+    /// Where training ended, if the weights are from before.
+    pub(crate) fn at_end(&self) -> Option<AtEnd> {
+        self.heldout.and_then(|heldout| heldout.at_end)
     }
 
     /// Does it end with what was asked for, or as near to it as f64 goes? Without a bound that is a number of passes.

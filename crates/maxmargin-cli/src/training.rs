@@ -23,7 +23,7 @@ use crate::log::Log;
 use crate::options::{Ladder, SolverName};
 use crate::progress::Display;
 use crate::solvers::{self, Chosen};
-use crate::step::{HeldoutStep, Kept, Step};
+use crate::step::{AtEnd, HeldoutStep, Kept, Step};
 use crate::train::Args;
 use crate::watch::{Measure, Watch};
 use crate::{interrupt, refusals};
@@ -114,7 +114,7 @@ impl Training<'_> {
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
         let mut watch = Watch::new(self.display, self.halt, log, measure, self.saver());
-        let settings = self.resumed(&mut watch, ladder.len(), |w| problem.fits(w))?;
+        let settings = self.resumed(&mut watch, &ladder, |w| problem.fits(w))?;
 
         interrupt::training_begins();
         let validations = folds.map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
@@ -131,7 +131,7 @@ impl Training<'_> {
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
         let kept = kept.expect("a path has at least one C");
         let searched = problem.searched();
-        let is_end = kept.step.heldout.is_none_or(|heldout| !heldout.is_earlier);
+        let is_end = kept.step.at_end().is_none();
         let at_most = if kept.step.disagreement.is_some() && is_end {
             // Factor by factor, that is what the objective is.
             Some(kept.step.primal).filter(|_| searched > 0)
@@ -184,11 +184,14 @@ impl Training<'_> {
     }
 
     /// The settings to begin with: those of the checkpoint, where there is one to go on from.
-    fn resumed(&self, watch: &mut Watch<'_>, rungs: usize, fits: impl Fn(&Weights) -> bool) -> Result<Settings> {
+    fn resumed(&self, watch: &mut Watch<'_>, ladder: &[f64], fits: impl Fn(&Weights) -> bool) -> Result<Settings> {
         let path = self.args.checkpoint.checkpoint.as_deref().filter(|_| self.args.checkpoint.resume);
-        let saved = path.map(|path| Saved::load(path, &self.identity, rungs, fits)).transpose()?;
+        let saved = path.map(|path| Saved::load(path, &self.identity, ladder.len(), fits)).transpose()?;
         let Some(mut saved) = saved.flatten() else { return Ok(self.settings.clone()) };
         let state = saved.state()?;
+        if let Some(log) = &mut watch.log {
+            log.go_on_after(saved.round, &ladder[saved.steps.len()..])?;
+        }
         (watch.steps, watch.kept, watch.looks) = (saved.steps, saved.kept, saved.looks);
         Ok(Settings { resume: Some(state), warm_start: None, ..self.settings.clone() })
     }
@@ -226,18 +229,19 @@ impl Training<'_> {
         let heldout = match watch.measure {
             None => None,
             Some(measure) => {
-                let at_end = measure(&weights)?;
-                let best = looks.best().map_or(at_end, |best| at_end.min(best.loss));
+                let loss_at_end = measure(&weights)?;
+                let best = looks.best().map_or(loss_at_end, |best| loss_at_end.min(best.loss));
                 // Along a path the ends compete, each as good as its C can be.
-                let earlier = looks.into_best().filter(|best| keeps_best && ladder.len() == 1 && best.loss < at_end);
-                let is_earlier = earlier.is_some();
-                let loss = earlier.as_ref().map_or(at_end, |best| best.loss);
+                let earlier =
+                    looks.into_best().filter(|best| keeps_best && ladder.len() == 1 && best.loss < loss_at_end);
+                let at_end = earlier.as_ref().map(|_| AtEnd { primal: report.primal, gap: report.gap });
+                let loss = earlier.as_ref().map_or(loss_at_end, |best| best.loss);
                 if let Some(earlier) = earlier {
                     weights = earlier.weights;
                     report.primal = problem.objective(&weights, self.pool)?;
                     report.gap = report.primal - report.dual;
                 }
-                Some(HeldoutStep { loss, best, is_earlier })
+                Some(HeldoutStep { loss, best, at_end })
             }
         };
         let train_loss = match train_loss {

@@ -22,6 +22,31 @@ fn training_goes_on_where_it_stopped() {
     folder.holds_only(&["b.dat", "log", "m.dat", "m.mm", "whole.mm"]);
 }
 
+/// A run that is killed has logged rounds that its checkpoint knows nothing of; they are logged once all the same.
+#[test]
+fn a_log_that_is_ahead_of_the_checkpoint_is_taken_back() {
+    let folder = Folder::with_data();
+    let rounds = |name: &str| -> Vec<u64> {
+        let round = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["round"].as_u64().unwrap();
+        folder.text(name).lines().map(round).collect()
+    };
+    folder.run("train multiclass m.dat -m whole.mm -e 0.001 --solver one-slack --log whole").good();
+    folder.run(&format!("{TRAIN} --max-passes 5 --log log")).good();
+    let saved = folder.read("c");
+    folder.run(&format!("{TRAIN} --max-passes 12 --log log --resume")).good();
+    let ahead = folder.text("log");
+    folder.write("c", saved);
+    // Another's line before is kept, one that was cut off is not.
+    folder.write("log", format!("# my notes\n{ahead}{{\"c\":50.0,\"rou"));
+    folder.run(&format!("{TRAIN} --resume --log log")).good();
+    let text = folder.text("log");
+    folder.write("log", text.strip_prefix("# my notes\n").unwrap());
+    assert_eq!(rounds("log"), rounds("whole"));
+    assert!(ahead.lines().count() > 5 && rounds("log").len() > ahead.lines().count());
+    assert_eq!(folder.read("m.mm"), folder.read("whole.mm"));
+    folder.holds_only(&["b.dat", "log", "m.dat", "m.mm", "whole", "whole.mm"]);
+}
+
 /// What a process killed in the middle of a save has left; other files stay.
 #[test]
 fn leftovers_of_saves_are_removed() {

@@ -57,8 +57,37 @@ fn it_is_measured_once_a_pass_and_the_best_is_kept() {
     assert!(number(&best, "primal") >= number(&last, "dual"));
     let inspected = folder.run("inspect t.mm --json").json();
     assert_eq!(inspected["training"]["primal"], best["primal"]);
-    let table = folder.run("train multiclass t.dat -m t.mm --heldout h.dat --keep-best").good();
+    // The status is that of training, whose end is told beside what is kept.
+    assert!(number(&best, "primal") > number(&last, "primal"), "not an earlier point: {best}");
+    for (at_end, key) in [("primal_at_end", "primal"), ("gap_at_end", "gap")] {
+        assert_eq!(number(&best, at_end), number(&last, key));
+        assert!(last.get(at_end).is_none(), "{last}");
+    }
+    assert_eq!((&best["status"], &best["epsilon"]), (&last["status"], &last["epsilon"]));
+    let kept_earlier = "the weights are from before, and so are their objective and gap";
+    let inspected = folder.run("inspect t.mm").good();
+    assert!(inspected.contains(&format!("converged; {kept_earlier}")), "{inspected}");
+    let words = words.replace("--json", "");
+    let table = folder.run(&format!("{words} --keep-best")).good();
+    assert!(table.contains("converged, at objective ") && table.contains(kept_earlier), "{table}");
     assert!(table.contains("held-out "), "{table}");
+    let table = folder.run(&words).good();
+    assert!(!table.contains(kept_earlier) && !folder.run("inspect t.mm").good().contains(kept_earlier), "{table}");
+}
+
+/// What is called converged may be far from the minimum where C is small: the table says so, and the way out.
+#[test]
+fn a_coarse_gap_is_told() {
+    let folder = with_heldout();
+    let train = "train multiclass t.dat -m t.mm --solver one-slack -e 0.5";
+    let table = folder.run(train).good();
+    assert!(table.contains("% is coarse; --relative-gap 0.01"), "{table}");
+    let summary = folder.run(&format!("{train} --json")).json();
+    assert!(number(&summary, "gap") > 0.1 * number(&summary, "primal") && summary.get("note").is_none(), "{summary}");
+    for options in ["--relative-gap 0.01", "-e 0.5 --max-passes 1"] {
+        let table = folder.run(&format!("train multiclass t.dat -m t.mm --solver one-slack {options}")).good();
+        assert!(!table.contains("coarse"), "{table}");
+    }
 }
 
 #[test]

@@ -333,6 +333,38 @@ fn training_starts_from_another_model() {
         .bad(1, &["m.mm: a model of the task multiclass, not of label sets"]);
 }
 
+/// The default for sets without pairs, label by label.
+#[test]
+fn label_by_label_begins_at_a_model_and_heeds_limits() {
+    let folder = with_sets();
+    let train = "train multilabel train.dat --quiet --json --bias 1 --c-per-example 10 --relative-gap 0.01";
+    let cold = folder.run(&format!("{train} -m cold.mm")).json();
+    folder.run(&format!("{train} -m best.mm --relative-gap 0.0001").replacen(" --relative-gap 0.01", "", 1)).json();
+    let warm = folder.run(&format!("{train} -m warm.mm --warm-start best.mm")).json();
+    assert_eq!((cold["solver"].as_str(), warm["status"].as_str()), (Some("dual-coordinate"), Some("converged")));
+    assert!(number(&warm, "passes") < 0.5 * number(&cold, "passes"), "{warm}\n{cold}");
+    for passes in [1.0, 4.0, 9.0] {
+        let cut = folder.run(&format!("{train} -m cut.mm --max-passes {passes}")).json();
+        assert_eq!(cut["status"], "max-passes");
+        assert!(number(&cut, "passes") <= passes + 2.0, "{cut}");
+    }
+}
+
+/// An example with neither labels nor features is a line of a blank; an empty line is nothing.
+#[test]
+fn a_blank_is_an_example() {
+    let folder = Folder::new();
+    folder.write("few.dat", format!("{FEW} \n\n"));
+    let summary = folder.run("train multilabel few.dat -m few.mm --quiet --json --c-per-example 10").json();
+    assert_eq!(number(&summary, "examples"), 8.0);
+    assert_eq!(folder.run("predict few.mm few.dat").good().lines().count(), 8);
+    assert_eq!(number(&folder.run("evaluate few.mm few.dat --json").json(), "examples"), 8.0);
+    // To a model of classes it is no example.
+    folder.write("m.dat", "1 1:1\n \n2 2:1\n\n");
+    assert_eq!(number(&folder.run("train multiclass m.dat -m m.mm --quiet --json").json(), "examples"), 2.0);
+    assert_eq!(folder.run("predict m.mm m.dat").good().lines().count(), 2);
+}
+
 #[test]
 fn c_is_chosen_by_folds_and_by_held_out_examples() {
     let folder = with_sets();

@@ -44,7 +44,7 @@ struct Counted<'m> {
 pub(crate) fn judged(model: &Labeller, input: Input<'_>, threshold: f64, pool: &Pool) -> Result<Judged<Figures>> {
     let (predictor, name) = (model.predictor()?, input.name().to_owned());
     let new = || Counted { evaluator: Evaluator::new(&model.labels), right: Vec::new(), loss: 0.0, proven: 0 };
-    let (mut stream, mut strangers, mut all) = (Stream::new(input, LabelRule::Optional), Strangers::default(), new());
+    let (mut stream, mut strangers, mut all) = (Stream::new(input, LabelRule::Set), Strangers::default(), new());
     while let Some(batch) = stream.next_batch(BATCH)? {
         strangers.look(model.features, &batch.matrix);
         let (sets, unseen) = sets_of(&batch, &model.labels, &name)?;

@@ -27,7 +27,7 @@ pub(crate) fn write_all(
     name: &Path,
 ) -> Result<()> {
     let (predictor, threshold) = (model.predictor()?, args.threshold.unwrap_or(0.0));
-    let mut stream = Stream::new(input, LabelRule::Optional);
+    let mut stream = Stream::new(input, LabelRule::Set);
     let mut strangers = Strangers::default();
     while let Some(batch) = stream.next_batch(BATCH)? {
         strangers.look(model.features, &batch.matrix);

@@ -25,7 +25,7 @@ use crate::training::{Examples, Vectors};
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
     let start = args.solver.warm_start.as_deref().map(Labeller::load).transpose()?;
-    let Read { mut examples, name, .. } = session.labelled(LabelRule::Optional)?;
+    let Read { mut examples, name, .. } = session.labelled(LabelRule::Set)?;
     let LabelSets { labels, sets } = label_sets::learn(&examples, &name)?;
     if examples.costs.is_some() && args.problem.penalty == Some(Penalty::Hard) {
         note("cost: has no effect with the hard margin, which has no slack to weigh");
@@ -100,7 +100,7 @@ impl Unseen {
     fn read(path: &Path, labels: &[String], features: u32, pool: &Pool) -> Result<Self> {
         let input = Input::open(path)?;
         let name = input.name().to_owned();
-        let examples = svmlight::read(input, LabelRule::Optional, pool)?;
+        let examples = svmlight::read(input, LabelRule::Set, pool)?;
         let (sets, unseen) = label_sets::sets_of(&examples, labels, &name)?;
         let matrix = known_features(&examples, features);
         let all = counted(examples.len() as u64, "held-out example");

@@ -170,7 +170,7 @@ impl Place<'_> {
     }
 
     fn sets(&self, model: &Labeller, rows: Option<Labelled>) -> Result<()> {
-        let (examples, _) = self.rows(rows, LabelRule::Optional, model.features, model.bias)?;
+        let (examples, _) = self.rows(rows, LabelRule::Set, model.features, model.bias)?;
         let (sets, unseen) = label_sets::sets_of(&examples, &model.labels, &self.name())?;
         if let Some(i) = unseen.counts.iter().position(|&unseen| unseen > 0) {
             return Err(self.unknown(examples.line(i), examples.labels.name(i).unwrap_or_default()));

@@ -51,7 +51,7 @@ pub(crate) fn survey(args: &Args, pool: &Pool) -> Result<Survey> {
     Ok(match args.task {
         Task::Binary | Task::Multiclass | Task::Taxonomy => rows(svmlight::read(input, LabelRule::Required, pool)?),
         Task::Multilabel => {
-            let examples = svmlight::read(input, LabelRule::Optional, pool)?;
+            let examples = svmlight::read(input, LabelRule::Set, pool)?;
             if !examples.labels.names.is_empty() {
                 label_sets::learn(&examples, &name)?;
             }

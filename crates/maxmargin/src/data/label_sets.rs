@@ -1,8 +1,8 @@
 //! Sets of labels from the label words of a file: `3,7,12 INDEX:VALUE ...`, LIBSVM's multilabel lines.
 //!
-//! [`svmlight`](crate::data::svmlight) reads them, under [`LabelRule::Optional`](crate::data::svmlight::LabelRule): a line that
-//! starts with a feature, or with a blank and a feature, has the empty set. (An example with neither labels nor features would be
-//! a blank line, which is skipped; write one of its features with the value 0.)
+//! [`svmlight`](crate::data::svmlight) reads them, under [`LabelRule::Set`](crate::data::svmlight::LabelRule): a line that starts with
+//! a feature, or with a blank and a feature, has the empty set, and a line of a single blank is an example with neither labels nor
+//! features. A wholly empty line is none.
 //!
 //! Where every label is a number, labels are numbers, as in [`labels`](crate::data::labels): `1`, `+1` and `1.0` are the same one.
 

@@ -1,8 +1,8 @@
 //! SVM-light and LIBSVM text: one example a line, `LABEL [cost:W] INDEX:VALUE ... # comment`.
 //!
 //! Labels are words; indices start at 1 and ascend within a line; values are finite decimal numbers, rounded to the
-//! nearest f32. Blank lines and lines with only a comment are skipped. Line ends may be those of Windows, and a
-//! byte-order mark may stand before the first line.
+//! nearest f32. Blank lines and lines with only a comment are skipped (under [`LabelRule::Set`] those that start with a blank are
+//! examples). Line ends may be those of Windows, and a byte-order mark may stand before the first line.
 //!
 //! [`read`] takes a whole input, on all threads of a pool; [`Stream`] goes through one in batches, in constant
 //! memory; [`write()`] writes an example.
@@ -29,6 +29,9 @@ pub enum LabelRule {
     Required,
     /// A line may start with its first feature: for prediction.
     Optional,
+    /// The label is a set, and an empty field the empty one: a line may start with its first feature, and one that starts with a
+    /// blank is an example even where nothing follows. For [`label_sets`](crate::data::label_sets).
+    Set,
 }
 
 /// The labels of examples, each distinct word once.
@@ -213,7 +216,8 @@ impl<'a> Stream<'a> {
 
 /// Writes one example. Values get the fewest digits that read back as the same f32.
 ///
-/// `label` must be a word as [`read`] takes it: no blanks, no `:`, no `#`.
+/// `label` must be a word as [`read`] takes it: no blanks, no `:`, no `#`. An empty one is the field of an empty set: the line
+/// starts with a blank.
 pub fn write(out: &mut impl Write, label: Option<&str>, cost: Option<f64>, row: SparseView<'_>) -> io::Result<()> {
     let mut gap = "";
     if let Some(label) = label {
@@ -228,6 +232,10 @@ pub fn write(out: &mut impl Write, label: Option<&str>, cost: Option<f64>, row: 
         write!(out, "{gap}{}:", u64::from(column) + 1)?;
         write_f32(out, value)?;
         gap = " ";
+    }
+    // Else the line of an empty set without features would be none.
+    if label == Some("") && cost.is_none() && row.is_empty() {
+        out.write_all(b" ")?;
     }
     out.write_all(b"\n")
 }

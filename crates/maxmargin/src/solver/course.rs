@@ -247,9 +247,18 @@ impl<'o> Course<'o> {
     fn keep(&mut self, status: Option<Status>, solver: &impl Resumable) -> ControlFlow<Status> {
         let Some(status) = status else { return ControlFlow::Continue(()) };
         if self.settings.keep_state {
-            self.kept = Here { header: &self.header, so_far: &self.so_far, solver }.save().map(Some);
+            self.kept = self.save(solver).map(Some);
         }
         ControlFlow::Break(status)
+    }
+
+    fn save(&self, solver: &impl Resumable) -> Result<State> {
+        Here { header: &self.header, so_far: &self.so_far, solver, began: None }.save()
+    }
+
+    /// Where there is a limit of passes: what it leaves of them, and the state here, with which the next round begins.
+    pub(super) fn limit(&self, solver: &impl Resumable) -> Result<Option<(f64, State)>> {
+        self.max_passes.map(|most| Ok((most - self.passes(), self.save(solver)?))).transpose()
     }
 
     /// Seconds since the very beginning.
@@ -370,6 +379,21 @@ impl<'o> Course<'o> {
     /// Ends a round. `exact`: P at this round's point, where an exact pass was made. `solver`: its state as it goes into the
     /// next round.
     pub(super) fn end_round(&mut self, exact: Option<f64>, solver: &impl Resumable) -> ControlFlow<Status> {
+        self.end(exact, solver, None)
+    }
+
+    /// Ends a round that the limit of passes has cut short, the last one. What it came to counts for the answer, and as the
+    /// start of another C; who goes on with a larger limit goes on from where it began, so that no limit shows in the bits.
+    pub(super) fn end_cut_round(
+        &mut self,
+        exact: Option<f64>,
+        solver: &impl Resumable,
+        began: &State,
+    ) -> ControlFlow<Status> {
+        self.end(exact, solver, Some(began))
+    }
+
+    fn end(&mut self, exact: Option<f64>, solver: &impl Resumable, began: Option<&State>) -> ControlFlow<Status> {
         self.so_far.rounds += 1;
         self.so_far.seconds = self.seconds();
         let progress = Progress {
@@ -385,8 +409,8 @@ impl<'o> Course<'o> {
             working_set: self.so_far.working_set,
         };
         let told = self.observer.on_iteration(&progress);
-        let status = self.decide(told.is_break(), progress.seconds);
-        let here = Here { header: &self.header, so_far: &self.so_far, solver };
+        let status = self.decide(told.is_break(), progress.seconds).or(began.map(|_| Status::MaxPasses));
+        let here = Here { header: &self.header, so_far: &self.so_far, solver, began };
         let told = self.observer.on_state(&progress, &here, status);
         self.keep(status.or(told.is_break().then_some(Status::Interrupted)), solver)
     }
@@ -479,6 +503,8 @@ struct Here<'h, 'o, S> {
     header: &'h LazyCell<Header, Box<dyn FnOnce() -> Header + 'o>>,
     so_far: &'h SoFar,
     solver: &'h S,
+    /// Where the round began, if it was cut short.
+    began: Option<&'h State>,
 }
 
 impl<S: Resumable> Snapshot for Here<'_, '_, S> {
@@ -486,7 +512,15 @@ impl<S: Resumable> Snapshot for Here<'_, '_, S> {
         self.solver.weights().unwrap_or_else(|| self.so_far.best.weights())
     }
 
+    fn rounds(&self) -> u64 {
+        self.so_far.rounds - u64::from(self.began.is_some())
+    }
+
     fn save(&self) -> Result<State> {
+        self.began.map_or_else(|| self.save_for_another_c(), |began| Ok(began.clone()))
+    }
+
+    fn save_for_another_c(&self) -> Result<State> {
         let mut writer = Writer::new(self.header)?;
         writer.put(self.so_far)?;
         self.solver.write(&mut writer)?;

@@ -55,7 +55,7 @@ impl Observer for End<'_> {
     fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, status: Option<Status>) -> ControlFlow<()> {
         if self.is_wanted && status.is_some() {
             // A solver that cannot be saved starts the next C from weights.
-            self.state = snapshot.save().ok();
+            self.state = snapshot.save_for_another_c().ok();
         }
         self.observer.on_state(progress, snapshot, status)
     }

@@ -22,7 +22,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -104,8 +104,14 @@ pub trait Snapshot {
     /// What training would return if it stopped here, but for a closing exact pass.
     fn weights(&self) -> Cow<'_, Weights>;
 
+    /// Rounds that lie behind what [`save`](Self::save) returns: one less than there were where a limit has cut the last short.
+    fn rounds(&self) -> u64;
+
     /// Everything that decides how training goes on. Fails only where the task's outputs do not serialise.
     fn save(&self) -> Result<State>;
+
+    /// The same to begin with at another C, where a round that was cut short counts.
+    fn save_for_another_c(&self) -> Result<State>;
 }
 
 /// A solver's own part of a state.

@@ -10,7 +10,7 @@ use maxmargin::parallel::Pool;
 use proptest::prelude::*;
 
 fn examples(text: &str) -> Labelled {
-    read(Input::new("data", text.as_bytes()).unwrap(), LabelRule::Optional, &Pool::new(1).unwrap()).unwrap()
+    read(Input::new("data", text.as_bytes()).unwrap(), LabelRule::Set, &Pool::new(1).unwrap()).unwrap()
 }
 
 fn learned(text: &str) -> Result<LabelSets, String> {
@@ -52,6 +52,27 @@ fn an_empty_field_is_an_empty_set() {
         found.sets,
         [vec![0, 1], none.clone(), none.clone(), none.clone(), vec![1], vec![0, 1], none.clone(), none]
     );
+}
+
+/// As in LIBSVM's own files: a line of a blank is an example, an empty line is nothing.
+#[test]
+fn a_blank_is_an_empty_set_without_features() {
+    for text in
+        ["3 1:1\n \n\n7 2:1\n\t\n # a comment\n# another\n ", "3 1:1\r\n \r\n\r\n7 2:1\r\n  \r\n #\r\n#\r\n \r\n"]
+    {
+        let data = examples(text);
+        assert_eq!((0..data.len()).map(|i| data.line(i)).collect::<Vec<_>>(), [1, 2, 4, 5, 6, 8], "{text:?}");
+        let found = learned(text).unwrap();
+        assert_eq!(found.sets, [vec![0], vec![], vec![1], vec![], vec![], vec![]]);
+        assert!([1, 3, 4, 5].iter().all(|&i| data.matrix.row(i).is_empty()));
+    }
+    // Labels may stand behind blanks all the same.
+    assert_eq!(learned(" 3,7 1:1\n").unwrap().sets, [vec![0, 1]]);
+    // For classes such a line is none.
+    let input = |text: &'static str| Input::new("data", text.as_bytes()).unwrap();
+    for rule in [LabelRule::Required, LabelRule::Optional] {
+        assert_eq!(read(input("3 1:1\n \n7 2:1\n\t\n"), rule, &Pool::new(1).unwrap()).unwrap().len(), 2);
+    }
 }
 
 #[test]
@@ -105,10 +126,10 @@ fn neither_threads_nor_cuts_nor_batches_matter() {
     let pool = Pool::new(4).unwrap();
     for (block, chunk) in [(1000, 100), (100_000, 77), (17, 1)] {
         let input = Input::new("data", text.as_bytes()).unwrap();
-        let pieces = read_in_pieces(input, LabelRule::Optional, &pool, block, chunk).unwrap();
+        let pieces = read_in_pieces(input, LabelRule::Set, &pool, block, chunk).unwrap();
         assert_eq!(learn(&pieces, "data").unwrap(), whole);
     }
-    let mut stream = Stream::new(Input::new("data", text.as_bytes()).unwrap(), LabelRule::Optional);
+    let mut stream = Stream::new(Input::new("data", text.as_bytes()).unwrap(), LabelRule::Set);
     let mut all = Vec::new();
     while let Some(batch) = stream.next_batch(123).unwrap() {
         all.extend(sets_of(&batch, &whole.labels, "data").unwrap().0);
@@ -120,12 +141,12 @@ fn neither_threads_nor_cuts_nor_batches_matter() {
 fn the_bibliography_is_read() {
     let pool = Pool::new(2).unwrap();
     let Some(train) = data_set("multilabel/bibtex.train.gz") else { return };
-    let train = read(train, LabelRule::Optional, &pool).unwrap();
+    let train = read(train, LabelRule::Set, &pool).unwrap();
     let found = learn(&train, "bibtex").unwrap();
     assert_eq!((train.len(), found.labels.len(), train.matrix.columns()), (5916, 159, 1836));
     assert!(found.labels.windows(2).all(|pair| pair[0].parse::<u32>().unwrap() < pair[1].parse().unwrap()));
     let Some(test) = data_set("multilabel/bibtex.test.gz") else { return };
-    let test = read(test, LabelRule::Optional, &pool).unwrap();
+    let test = read(test, LabelRule::Set, &pool).unwrap();
     let (sets, unseen) = sets_of(&test, &found.labels, "bibtex").unwrap();
     assert_eq!((sets.len(), unseen.total()), (1479, 0));
 }
@@ -134,15 +155,16 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(sets in proptest::collection::vec(proptest::collection::btree_set(0_u32..30, 0..5), 1..20)) {
         let mut text = Vec::new();
-        let features = examples("1 1:1 3:0.5");
-        for set in &sets {
+        let features = examples("1 1:1 3:0.5\n \n");
+        for (i, set) in sets.iter().enumerate() {
             let field: Vec<String> = set.iter().map(ToString::to_string).collect();
-            write(&mut text, Some(&field.join(",")), None, features.matrix.row(0)).unwrap();
+            write(&mut text, Some(&field.join(",")), None, features.matrix.row(i % 2)).unwrap();
         }
         let text = String::from_utf8(text).unwrap();
         let seen: std::collections::BTreeSet<u32> = sets.iter().flatten().copied().collect();
         prop_assume!(!seen.is_empty());
         let found = learned(&text).unwrap();
+        prop_assert_eq!(found.sets.len(), sets.len());
         prop_assert_eq!(&found.labels, &seen.iter().map(ToString::to_string).collect::<Vec<_>>());
         for (found_set, set) in found.sets.iter().zip(&sets) {
             let words: Vec<u32> = found_set.iter().map(|&label| found.labels[label as usize].parse().unwrap()).collect();

@@ -65,7 +65,7 @@ fn summary(solution: &Solution, examples: usize) -> Summary {
 }
 
 fn sets() -> (Labelled, LabelSets) {
-    let examples = read(Input::new("sets", SETS.as_bytes()).unwrap(), LabelRule::Optional, &pool()).unwrap();
+    let examples = read(Input::new("sets", SETS.as_bytes()).unwrap(), LabelRule::Set, &pool()).unwrap();
     let sets = learn(&examples, "sets").unwrap();
     (examples, sets)
 }

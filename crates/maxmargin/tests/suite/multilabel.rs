@@ -2,13 +2,15 @@
 
 use crate::common;
 
+use std::ops::ControlFlow;
+
 use common::{Any, Draw, PENALTIES, RESCALINGS, bits_of, formulation, psi, to_relative_gap};
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
-use maxmargin::solver::dual_coordinate::DualCoordinate;
-use maxmargin::solver::{Settings, Solution, Status};
-use maxmargin::sparse::dot;
+use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
+use maxmargin::solver::{Observer, Progress, Settings, Snapshot, Solution, State, Status};
+use maxmargin::sparse::{SparseMatrix, dot};
 use maxmargin::task::{LossTerm, Task};
 use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss, SetScratch};
 use maxmargin::testing::check_task;
@@ -188,5 +190,120 @@ fn ten_thousand_labels_and_empty_sets() {
         assert!(y.is_empty());
         task.argmax(&w, x.row(0), Some(LossTerm { truth: &truth, weight: 1.0 }), &mut scratch, &mut y).unwrap();
         assert!((task.loss(&truth, &y) - task.max_loss(&truth)).abs() < 1e-12);
+    }
+}
+
+/// Noisy sets of 6 labels over 20 features, with so large a C that label by label begins at a small one.
+fn label_by_label(draw: &mut Draw) -> (SparseMatrix, Vec<Vec<u32>>, Multilabel, Formulation) {
+    let task = Multilabel::new(20, 6, Pairs::none(6), SetLoss::Hamming).unwrap();
+    (draw.matrix(300, 20), draw.sets(300, 6), task, formulation(3000.0, Rescaling::Margin, Penalty::Linear))
+}
+
+/// Keeps the last state, and what it is called.
+#[derive(Default)]
+struct Last(Option<(State, u64, u64)>);
+
+impl Observer for Last {
+    fn on_iteration(&mut self, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn on_state(&mut self, progress: &Progress, snapshot: &dyn Snapshot, _: Option<Status>) -> ControlFlow<()> {
+        self.0 = Some((snapshot.save().unwrap(), snapshot.rounds(), progress.round));
+        ControlFlow::Continue(())
+    }
+}
+
+/// A limit of passes cuts a round short, and shows neither in the bits of a run that goes on with a larger one nor in what is
+/// proven.
+#[test]
+fn label_by_label_heeds_the_limit_of_passes() {
+    let (x, y, task, f) = label_by_label(&mut Draw(4));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    for finish in [Finish::Coordinates, Finish::Newton] {
+        let solver = Any::Coordinates(DualCoordinate { finish });
+        let tight = to_relative_gap(1e-6);
+        let whole = solver.solve(&problem, &tight, &mut ());
+        assert!(whole.report.passes > 40.0, "{:?}", whole.report);
+        let mut cut = 0;
+        for passes in [0.5, 1.0, 2.0, 3.0, 5.5, 12.0, 30.0] {
+            let limited = Settings { max_passes: Some(passes), keep_state: true, ..tight.clone() };
+            let mut last = Last::default();
+            let solution = solver.solve(&problem, &limited, &mut last);
+            let report = &solution.report;
+            assert_eq!(report.status, Status::MaxPasses, "{report:?}");
+            assert!(report.passes <= passes + 2.0, "{passes} passes: {report:?}");
+            assert_eq!(report.passes, report.oracle_calls as f64 / 300.0);
+            assert!(report.dual <= whole.report.primal * (1.0 + 1e-12), "{report:?}");
+            let primal = problem.objective(&solution.weights, &Pool::new(1).unwrap()).unwrap();
+            assert!((primal - report.primal).abs() <= 1e-9 * primal, "{primal} is not that of {report:?}");
+            let more = Settings { threads: 3, ..limited.clone() };
+            assert_eq!(bits_of(&solution), bits_of(&solver.solve(&problem, &more, &mut ())));
+            let (state, behind, round) = last.0.unwrap();
+            cut += u32::from(behind < round);
+            let again = Settings { resume: Some(state.clone()), ..limited.clone() };
+            assert_eq!(bits_of(&solution), bits_of(&solver.solve(&problem, &again, &mut ())), "{passes} passes");
+            let on = Settings { resume: Some(state), ..tight.clone() };
+            assert_eq!(bits_of(&whole), bits_of(&solver.solve(&problem, &on, &mut ())), "after {passes} passes");
+            // The start of another C has all that was done.
+            let next = problem.with_c(2.0 * f.c);
+            let on = Settings { resume: solution.state, ..tight.clone() };
+            assert_eq!(solver.solve(&next, &on, &mut ()).report.status, Status::Converged);
+        }
+        assert!(cut > 3, "{cut} rounds only were cut short");
+    }
+}
+
+/// A path whose first round at a new C is cut short, and which is saved there.
+#[test]
+fn label_by_label_is_cut_short_at_another_c() {
+    let (x, y, task, f) = label_by_label(&mut Draw(5));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    let solver = Any::Coordinates(DualCoordinate { finish: Finish::Coordinates });
+    let tight = to_relative_gap(1e-5);
+    let first = solver.solve(&problem, &Settings { keep_state: true, ..tight.clone() }, &mut ());
+    for c in [10.0 * f.c, 0.1 * f.c] {
+        let (next, tight) = (problem.with_c(c), Settings { resume: first.state.clone(), ..tight.clone() });
+        let whole = solver.solve(&next, &tight, &mut ());
+        let mut last = Last::default();
+        let cut = solver.solve(&next, &Settings { max_passes: Some(2.5), ..tight.clone() }, &mut last);
+        assert_eq!(cut.report.status, Status::MaxPasses, "{:?}", cut.report);
+        let (state, behind, _) = last.0.unwrap();
+        assert_eq!(behind, 0);
+        let on = Settings { resume: Some(state.clone()), ..tight.clone() };
+        assert_eq!(bits_of(&whole)[1..4], bits_of(&solver.solve(&next, &on, &mut ()))[1..4], "C = {c}");
+        // Back to the first C, with two changes of it behind the variables.
+        let back = Settings { resume: Some(state), ..tight };
+        assert_eq!(solver.solve(&problem, &back, &mut ()).report.status, Status::Converged);
+    }
+}
+
+/// Weights to begin with save passes where they are good, and change nothing of what is true where they are not.
+#[test]
+fn label_by_label_begins_at_weights() {
+    let (x, y, task, f) = label_by_label(&mut Draw(6));
+    let views = x.views();
+    let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+    let solver = Any::Coordinates(DualCoordinate { finish: Finish::Coordinates });
+    let optimum = solver.solve(&problem, &to_relative_gap(1e-6), &mut ());
+    let settings = to_relative_gap(1e-2);
+    let cold = solver.solve(&problem, &settings, &mut ());
+    let from = |start: &Weights| {
+        let warm = Settings { warm_start: Some(start.clone()), ..settings.clone() };
+        let solution = solver.solve(&problem, &warm, &mut ());
+        let report = &solution.report;
+        assert_eq!(report.status, Status::Converged, "{report:?}");
+        assert!(report.dual <= optimum.report.primal * (1.0 + 1e-12), "{report:?}");
+        let primal = problem.objective(&solution.weights, &Pool::new(1).unwrap()).unwrap();
+        assert!((primal - report.primal).abs() <= 1e-9 * primal, "{primal} is not that of {report:?}");
+        assert_eq!(bits_of(&solution), bits_of(&solver.solve(&problem, &Settings { threads: 2, ..warm }, &mut ())));
+        solution.report.passes
+    };
+    let (warm, all) = (from(&optimum.weights), cold.report.passes);
+    assert!(warm < 0.5 * all, "{warm} passes from the optimum, {all} from nothing");
+    for scale in [0.0, 1.0, 1e6] {
+        from(&Draw(7).weights(task.dimension(), scale));
     }
 }

@@ -28,8 +28,14 @@ pub(crate) struct Parts<'a> {
 
 /// Finds the label of a line; `None` for a line without an example.
 pub(crate) fn parts(line: &[u8], rule: LabelRule) -> Result<Option<Parts<'_>>, String> {
-    let Some(start) = line.iter().position(|&b| !is_blank(b)) else { return Ok(None) };
+    let start = line.iter().position(|&b| !is_blank(b)).unwrap_or(line.len());
     let line = &line[start..];
+    if rule == LabelRule::Set && start > 0 && matches!(line.first(), None | Some(b'#')) {
+        return Ok(Some(Parts { label: None, rest: line }));
+    }
+    if line.is_empty() {
+        return Ok(None);
+    }
     let end = line.iter().position(|&b| is_blank(b) || b == b':' || b == b'#').unwrap_or(line.len());
     match line.get(end) {
         Some(b'#') if end == 0 => Ok(None),
@@ -38,7 +44,7 @@ pub(crate) fn parts(line: &[u8], rule: LabelRule) -> Result<Option<Parts<'_>>, S
             "label {} runs into a comment (put a blank before '#'; labels cannot contain it)",
             shown(&line[..end])
         )),
-        Some(b':') if rule == LabelRule::Optional => Ok(Some(Parts { label: None, rest: line })),
+        Some(b':') if rule != LabelRule::Required => Ok(Some(Parts { label: None, rest: line })),
         Some(b':') => Err(format!("label missing before {} (labels cannot contain ':')", shown(word(line)))),
         _ => Ok(Some(Parts { label: Some(&line[..end]), rest: &line[end..] })),
     }

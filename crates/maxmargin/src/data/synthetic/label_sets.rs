@@ -129,7 +129,7 @@ mod tests {
 
     fn parsed(text: &[u8]) -> LabelSets {
         let input = Input::new("synthetic", text).unwrap();
-        let examples = read(input, LabelRule::Optional, &Pool::new(1).unwrap()).unwrap();
+        let examples = read(input, LabelRule::Set, &Pool::new(1).unwrap()).unwrap();
         learn(&examples, "synthetic").unwrap()
     }
 

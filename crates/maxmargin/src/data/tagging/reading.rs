@@ -187,11 +187,11 @@ fn layout(fields: usize, line: u64, columns: Option<u32>, rule: LabelRule) -> st
         return Ok(Layout { columns: fields - 1, has_tag: true, line });
     };
     let with_tag = columns + 1;
-    if fields == with_tag || fields == columns && rule == LabelRule::Optional {
+    if fields == with_tag || fields == columns && rule != LabelRule::Required {
         return Ok(Layout { columns, has_tag: fields == with_tag, line });
     }
     Err(match rule {
-        LabelRule::Optional => {
+        LabelRule::Optional | LabelRule::Set => {
             format!("{fields} column{plural}, but the model needs {columns}, or {with_tag} with the tag")
         }
         LabelRule::Required if fields == columns => {

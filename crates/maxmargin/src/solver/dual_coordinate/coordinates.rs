@@ -165,6 +165,11 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         self.face = Face::default();
     }
 
+    /// Looks that the next pass will take.
+    pub(super) fn looks_of_a_pass(&self) -> u64 {
+        self.now.active.len() as u64
+    }
+
     /// C counts `stage` times from now on.
     pub(super) fn set_stage(&mut self, stage: f64) {
         self.now.stage = stage;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::coordinates::{Coordinates, Variables};
 use super::newton::Newton;
 use super::pace::Pace;
-use super::stack::{Example, Signed, Source};
+use super::stack::{Blocks, Example, Signed, Source};
 use super::{
     DISCOUNTS, DualCoordinate, FIRST_DISCOUNT, Finish, LARGE, MOST_STEPS, SMALL, START_GAP, START_PASSES, Stall,
     mean_curvature, newton_looks,
@@ -100,6 +100,27 @@ impl<'a> Shared<'a> {
         Label { a: Vec::new(), primal, dual: 0.0, discount: FIRST_DISCOUNT, spent: 0, without_newton: false }
     }
 
+    /// P of label k at its weights w, and the variables that would be theirs if they were the best: where they are not zero.
+    fn label_at(&self, k: usize, w: &Weights) -> (f64, Vec<(u32, f64)>) {
+        let (blocks, strength) = (self.of(k), Newton::<Signed<OneLabel<'_>>>::first_strength(self.largest_rhs()));
+        let (mut v, mut room, mut a) = ([0.0], Default::default(), Vec::new());
+        let mut primal = 0.5 * w.norm2();
+        for i in 0..self.phis.len() {
+            let example = blocks.example(i);
+            blocks.violations(&example, w, &mut room, &mut v);
+            primal += example.share * v[0].max(0.0);
+            let own = example.share * (0.5 + strength * v[0]).clamp(0.0, 1.0);
+            if own > 0.0 {
+                a.push((i as u32, own));
+            }
+        }
+        (primal, a)
+    }
+
+    fn largest_rhs(&self) -> f64 {
+        self.rhs[0].max(self.rhs[1])
+    }
+
     /// The examples as label k sees them.
     fn of(&self, k: usize) -> Signed<OneLabel<'_>> {
         let mut has = vec![false; self.phis.len()];
@@ -167,8 +188,32 @@ struct Turn {
     primal: f64,
     dual: f64,
     discount: f64,
-    looks: u64,
+    looks: Looks,
     by_newton: bool,
+}
+
+/// The looks at examples of a turn.
+struct Looks {
+    taken: u64,
+    /// So many may be taken.
+    most: f64,
+    /// More were wanted.
+    is_cut: bool,
+}
+
+impl Looks {
+    /// May so many more be taken? If not, the turn is cut short.
+    fn allow(&mut self, more: u64) -> bool {
+        self.is_cut |= (self.taken + more) as f64 > self.most;
+        !self.is_cut
+    }
+
+    /// So many of those that are wanted may be taken.
+    fn up_to(&mut self, wanted: f64) -> f64 {
+        let left = (self.most - self.taken as f64).max(0.0);
+        self.is_cut |= wanted > left;
+        wanted.min(left)
+    }
 }
 
 /// Where a run stands between two rounds, beside its labels and w.
@@ -176,6 +221,8 @@ struct Turn {
 struct Place {
     rounds: u32,
     stall: Stall,
+    /// What C has been multiplied by since the variables were found, before the first round at it.
+    growth: Option<f64>,
 }
 
 struct Run<'r> {
@@ -185,8 +232,6 @@ struct Run<'r> {
     seed: u64,
     labels: Vec<Label>,
     w: Weights,
-    /// What C has been multiplied by since the variables were found.
-    growth: Option<f64>,
     place: Place,
 }
 
@@ -207,14 +252,14 @@ pub(super) fn solve<T: Task>(
         pool: &pool,
         seed: settings.seed,
         w: problem.zero(),
-        growth: None,
-        place: Place { rounds: 0, stall: Stall::default() },
+        place: Place { rounds: 0, stall: Stall::default(), growth: None },
     };
     if let Some(mut saved) = course.resume(problem, &pool)? {
         let (place, labels, w) = (saved.reader.take()?, saved.reader.take()?, saved.reader.take()?);
         run.restore(place, labels, w, saved.growth)?;
     } else if let Some(start) = &settings.warm_start {
-        course.offer_exact(problem, start, &pool)?;
+        course.in_oracle(|| run.begin_at(start));
+        course.so_far.oracle_calls += problem.len() as u64;
     }
     run.rounds(course)
 }
@@ -223,7 +268,9 @@ impl Run<'_> {
     fn restore(&mut self, place: Place, labels: Vec<Label>, w: Weights, growth: Option<f64>) -> Result<()> {
         const ROUNDING: f64 = 1.0 + 1e-9;
         check(labels.len() == self.labels.len(), "labels")?;
-        let most = |i: u32| self.shared.shares.get(i as usize).map(|share| share / growth.unwrap_or(1.0));
+        check(place.growth.is_none_or(|growth| growth > 0.0 && is_sound(growth)), "growth of C")?;
+        let since = place.growth.unwrap_or(1.0) * growth.unwrap_or(1.0);
+        let most = |i: u32| self.shared.shares.get(i as usize).map(|share| share / since);
         for label in &labels {
             check(label.a.is_sorted_by(|a, b| a.0 < b.0), "examples of a label")?;
             let is_held = |&(i, a): &(u32, f64)| a > 0.0 && most(i).is_some_and(|most| a <= ROUNDING * most);
@@ -237,11 +284,31 @@ impl Run<'_> {
             for (label, saved) in self.labels.iter_mut().zip(labels) {
                 label.a = saved.a;
             }
+            self.place.growth = Some(since);
         } else {
             (self.labels, self.w, self.place) = (labels, w, place);
         }
-        self.growth = growth;
         Ok(())
+    }
+
+    /// Begins at these weights, where they are better than none: with the variables that would be theirs if they were the best,
+    /// at the cap for examples within their margin and zero for those beyond, and something between near it.
+    fn begin_at(&mut self, start: &Weights) {
+        let Block { base, width, .. } = self.shared.block;
+        let rows = || start.as_slice()[base as usize..].chunks_exact(width as usize);
+        let all = (0..self.labels.len()).collect();
+        let found = self.pool.map(all, |k| {
+            let w = rows().map(|row| row[k]).collect::<Vec<_>>();
+            self.shared.label_at(k, &Weights::from(w))
+        });
+        for (k, (primal, a)) in found.into_iter().enumerate() {
+            let label = &mut self.labels[k];
+            if primal < label.primal {
+                (label.primal, label.a) = (primal, a);
+                let own = self.w.as_mut_slice()[base as usize..].chunks_exact_mut(width as usize);
+                own.zip(rows()).for_each(|(own, row)| own[k] = row[k]);
+            }
+        }
     }
 
     fn rounds(&mut self, course: &mut Course<'_>) -> Result<Status> {
@@ -252,8 +319,11 @@ impl Run<'_> {
             }
             let known: f64 = self.labels.iter().map(|label| label.primal).sum();
             let enough = course.target_at(known) / self.labels.len() as f64;
-            let looks = course.in_oracle(|| self.round(enough));
-            course.so_far.oracle_calls += looks.div_ceil(self.labels.len() as u64);
+            let limit = course.limit(self)?;
+            let looks_of_a_pass = (self.labels.len() * self.shared.phis.len()) as f64;
+            let most = limit.as_ref().map_or(f64::INFINITY, |(passes, _)| passes * looks_of_a_pass);
+            let Looks { taken, is_cut, .. } = course.in_oracle(|| self.round(enough, most));
+            course.so_far.oracle_calls += taken.div_ceil(self.labels.len() as u64);
             let primal: f64 = self.labels.iter().map(|label| label.primal).sum();
             course.bound(self.labels.iter().map(|label| label.dual).sum());
             course.offer(&self.w, primal);
@@ -261,60 +331,68 @@ impl Run<'_> {
             (course.so_far.working_set, course.so_far.support) = (support, support);
             self.place.rounds = self.place.rounds.saturating_add(1);
             self.place.stall.after(&mut course.so_far);
-            decision = course.end_round(Some(primal), self);
+            decision = match limit.filter(|_| is_cut) {
+                Some((_, began)) => course.end_cut_round(Some(primal), self, &began),
+                None => course.end_round(Some(primal), self),
+            };
         }
     }
 
-    /// A turn of every label whose gap is not small enough. Returns the looks at examples.
-    fn round(&mut self, enough: f64) -> u64 {
-        let is_open = |label: &Label| self.growth.is_some() || label.gap() > enough;
+    /// A turn of every label whose gap is not small enough, with so many looks at examples in all, at most.
+    fn round(&mut self, enough: f64, most: f64) -> Looks {
+        let is_open = |label: &Label| self.place.growth.is_some() || label.gap() > enough;
         let open: Vec<usize> = (0..self.labels.len()).filter(|&k| is_open(&self.labels[k])).collect();
-        let mut looks = 0;
-        for batch in open.chunks(BATCH) {
-            let turns = self.pool.map(batch.to_vec(), |k| self.turn(k, enough));
+        let mut looks = Looks { taken: 0, most, is_cut: false };
+        for (batch, begins) in open.chunks(BATCH).zip((0..).step_by(BATCH)) {
+            // What a label leaves is for those of later batches.
+            let share = (most - looks.taken as f64) / (open.len() - begins) as f64;
+            let turns = self.pool.map(batch.to_vec(), |k| self.turn(k, enough, share));
             for (&k, turn) in batch.iter().zip(turns) {
-                looks += turn.looks;
+                looks.taken += turn.looks.taken;
+                looks.is_cut |= turn.looks.is_cut;
                 self.take(k, turn);
             }
         }
-        self.growth = None;
+        self.place.growth = None;
         looks
     }
 
-    fn turn(&self, k: usize, enough: f64) -> Turn {
+    /// A turn of label k, of at least a pass and the look that ends it, and else of `most` looks.
+    fn turn(&self, k: usize, enough: f64, most: f64) -> Turn {
         let (blocks, n) = (self.shared.of(k), self.shared.phis.len());
         let mut a = vec![0.0; n];
         self.labels[k].a.iter().for_each(|&(i, own)| a[i as usize] = own);
         let (d, rounds) = (self.shared.block.rows as usize, self.place.rounds);
         let seed = self.seed.wrapping_add((u64::from(rounds) << 32) + k as u64);
         let mut coordinates = Coordinates::from_variables(&blocks, Penalty::Linear, d, seed, a);
-        let mut looks = n as u64;
-        if let Some(growth) = self.growth {
+        // The look that ends it is counted from the beginning.
+        let mut looks = Looks { taken: n as u64, most: most.max(2.0 * n as f64), is_cut: false };
+        if let Some(growth) = self.place.growth {
             coordinates.follow_c(growth);
-        } else if rounds == 0 {
-            looks += start_at_small_c(&mut coordinates, mean_curvature(&blocks));
+        } else if rounds == 0 && self.labels[k].a.is_empty() {
+            start_at_small_c(&mut coordinates, mean_curvature(&blocks), &mut looks);
         }
         let alone = Pool::new(1).expect("one thread is no pool");
-        let by_newton = self.newton_is_due(k, &blocks);
-        if by_newton {
-            let (found, taken) = self.newton(&blocks, &mut coordinates, enough, &alone);
-            looks += taken;
-            if let Some((primal, dual)) = found {
-                let Variables { a, w, .. } = coordinates.now;
-                return Turn { a, w, primal, dual, discount: 1.0, looks, by_newton };
-            }
+        let by_newton = self.newton_is_due(k, &blocks) && looks.allow(n as u64);
+        if by_newton && let Some((primal, dual)) = self.newton(&blocks, &mut coordinates, enough, &mut looks, &alone) {
+            let Variables { a, w, .. } = coordinates.now;
+            return Turn { a, w, primal, dual, discount: 1.0, looks, by_newton };
         }
         let (mut seen, mut pace, discount) = (0.0, Pace::default(), self.labels[k].discount);
         for _ in 0..FIRST_PASSES << rounds.min(MOST_DOUBLINGS) {
+            if !looks.allow(coordinates.looks_of_a_pass()) {
+                break;
+            }
             let pass = coordinates.pass();
-            (seen, looks) = (pass.gap, looks + pass.looks);
+            seen = pass.gap;
+            looks.taken += pass.looks;
             if discount * seen <= enough {
                 break;
             }
             pace.after(&pass);
             if pace.crawls(enough / discount) {
-                let climb = coordinates.climb(pace.allowance(), &alone);
-                looks += climb.looks;
+                let climb = coordinates.climb(looks.up_to(pace.allowance()), &alone);
+                looks.taken += climb.looks;
                 pace.climbed(climb);
             }
         }
@@ -331,30 +409,33 @@ impl Run<'_> {
         !label.without_newton && self.solver.newton_fits(d) && is_worth_it()
     }
 
-    /// Newton steps: P and D where they close the gap, else coordinate steps may go on from where these have come to; and looks.
+    /// Newton steps: P and D where they close the gap, else coordinate steps may go on from where these have come to.
     fn newton(
         &self,
         blocks: &Signed<OneLabel<'_>>,
         coordinates: &mut Coordinates<'_, Signed<OneLabel<'_>>>,
         enough: f64,
+        looks: &mut Looks,
         alone: &Pool,
-    ) -> (Option<(f64, f64)>, u64) {
+    ) -> Option<(f64, f64)> {
         let (n, d) = (self.shared.phis.len() as u64, self.shared.block.rows as usize);
-        let strength = Newton::<Signed<OneLabel<'_>>>::first_strength(self.shared.rhs[0].max(self.shared.rhs[1]));
+        let strength = Newton::<Signed<OneLabel<'_>>>::first_strength(self.shared.largest_rhs());
         let mut newton = Newton::new(blocks, Penalty::Linear, strength, d);
         let Variables { a, w, .. } = &mut coordinates.now;
-        let mut looks = 0;
         for _ in 0..MOST_STEPS {
             let point = newton.look(a, w, alone);
-            looks += n;
+            looks.taken += n;
             if point.primal - point.dual <= enough {
                 newton.take_variables(a, alone);
-                return (Some((point.primal, point.dual)), looks);
+                return Some((point.primal, point.dual));
+            }
+            if !looks.allow(n) {
+                break;
             }
             if Newton::<Signed<OneLabel<'_>>>::is_near(&point, enough) {
                 newton.recenter(a, alone);
             } else if newton.step(a, w, alone) {
-                looks += newton.looks();
+                looks.taken += newton.looks();
             } else {
                 break;
             }
@@ -362,7 +443,7 @@ impl Run<'_> {
         newton.take_variables(a, alone);
         coordinates.rebuild();
         coordinates.wake_all();
-        (None, looks)
+        None
     }
 
     /// Takes note of a turn of label k: its variables, and its weights where they are better.
@@ -370,7 +451,7 @@ impl Run<'_> {
         let label = &mut self.labels[k];
         label.a = (0..).zip(turn.a).filter(|(_, a)| *a > 0.0).collect();
         (label.discount, label.without_newton) = (turn.discount, label.without_newton || turn.by_newton);
-        label.spent = label.spent.saturating_add(turn.looks);
+        label.spent = label.spent.saturating_add(turn.looks.taken);
         label.dual = label.dual.max(turn.dual);
         if turn.primal < label.primal {
             label.primal = turn.primal;
@@ -381,24 +462,26 @@ impl Run<'_> {
     }
 }
 
-/// Brings the variables near their caps where most will end there: a solution at small C, multiplied. Returns the looks.
-fn start_at_small_c(coordinates: &mut Coordinates<'_, Signed<OneLabel<'_>>>, mean: f64) -> u64 {
+/// Brings the variables near their caps where most will end there: a solution at small C, multiplied.
+fn start_at_small_c(coordinates: &mut Coordinates<'_, Signed<OneLabel<'_>>>, mean: f64, looks: &mut Looks) {
     if mean <= LARGE {
-        return 0;
+        return;
     }
     coordinates.set_stage(SMALL / mean);
-    let mut looks = 0;
     loop {
         for _ in 0..START_PASSES {
+            if !looks.allow(coordinates.looks_of_a_pass()) {
+                break;
+            }
             let seen = coordinates.pass();
-            looks += seen.looks;
+            looks.taken += seen.looks;
             let (rhs, norm2) = coordinates.totals();
             if seen.gap <= START_GAP * (rhs - 0.5 * norm2) {
                 break;
             }
         }
         if coordinates.raise_stage() {
-            return looks;
+            return;
         }
     }
 }
