@@ -24,7 +24,7 @@ use crate::streams::note;
 const MAGIC: &[u8; 21] = b"maxmargin checkpoint\n";
 
 /// Raised whenever the content changes: old files are refused, not misread.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Seconds between two checkpoints, unless told otherwise.
 const EVERY: f64 = 5.0;

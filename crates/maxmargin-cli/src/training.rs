@@ -132,7 +132,9 @@ impl Training<'_> {
         let kept = kept.expect("a path has at least one C");
         let searched = problem.searched();
         let is_end = kept.step.heldout.is_none_or(|heldout| !heldout.is_earlier);
-        let at_most = if kept.step.disagreement.is_some() && is_end {
+        let at_most = if kept.step.primal_is_bound {
+            Some(kept.step.primal)
+        } else if kept.step.disagreement.is_some() && is_end {
             // Factor by factor, that is what the objective is.
             Some(kept.step.primal).filter(|_| searched > 0)
         } else if searched > 0 && self.formulation.penalty != Penalty::Hard {
@@ -234,7 +236,7 @@ impl Training<'_> {
                 let loss = earlier.as_ref().map_or(at_end, |best| best.loss);
                 if let Some(earlier) = earlier {
                     weights = earlier.weights;
-                    report.primal = problem.objective(&weights, self.pool)?;
+                    (report.primal, report.primal_is_bound) = (problem.objective(&weights, self.pool)?, false);
                     report.gap = report.primal - report.dual;
                 }
                 Some(HeldoutStep { loss, best, is_earlier })
@@ -284,6 +286,7 @@ impl Trained {
             certificate: Certificate::None,
             target: 0.0,
             primal: 0.0,
+            primal_is_bound: false,
             dual: 0.0,
             gap: 0.0,
             rounds: 0,
