@@ -160,7 +160,8 @@ const QUICK_PAIRS: f64 = 2e10;
 /// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
 const QUICK: usize = 500;
 
-/// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
+/// So often in a row a proven gap that does not fall means that it will not: from a look that finds no fall to the next there are
+/// twice as many passes.
 const FUTILE: u32 = 8;
 const FALL: f64 = 0.99;
 
@@ -444,8 +445,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             return Ok(None);
         }
         let (primal, dual) = self.certificate(course, pool)?;
-        self.position.check = 2 * self.position.passes;
         let gap = primal - dual;
+        self.position.look_again(gap, course.target_at(primal));
         if !(self.solver.certify || gap <= course.target_at(primal)) {
             return Ok(None);
         }
