@@ -70,7 +70,7 @@ pub struct Trained {
 pub fn train(task: &str, options: &[String], data: Data, weights: Option<Vec<f64>>, hooks: Hooks) -> Result<Trained> {
     let (args, identity) = words_of_train(task, NAME, options)?;
     let (given, text) = data.parts();
-    let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
+    let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
     let train = move || train::in_memory(&args, identity, given, weights, log, halt);
     let (model, written) = streams::in_memory(NAME, text, train);
     let summary = String::from_utf8_lossy(&written.output).into_owned();
@@ -105,7 +105,7 @@ pub fn train_own<'e, T: Task>(
     let (args, identity) = words_of_train("multiclass", NAME, options)?;
     let examples = Examples { inputs, outputs, weights, folds: None, vectors: Vectors::Own, heldout: None };
     let own = train::Own { task, examples, count: None, checksum: 0 };
-    let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
+    let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
     let start = start.map(Weights::from);
     let (outcome, _) = streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, &own, start, log, halt));
     let outcome = outcome?;

@@ -1,7 +1,10 @@
-//! Ctrl-C: the first stops training after the current round, the second stops at once.
+//! Ctrl-C: the first stops training after the current round, or in the middle of it where the solver can; the second stops at
+//! once.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 /// Nothing to lose yet: Ctrl-C quits.
 const BEFORE: u8 = 0;
@@ -21,7 +24,7 @@ pub(crate) fn watch(is_quiet: bool) {
             std::process::exit(EXIT_CODE);
         }
         if !is_quiet {
-            let text = "\nstopping after this round, then saving the model (Ctrl-C again quits at once)";
+            let text = "\nstopping after this round at the latest, then saving the model (Ctrl-C again quits at once)";
             drop(writeln!(std::io::stderr(), "{text}"));
         }
     }));
@@ -37,15 +40,41 @@ pub(crate) enum Halt {
     /// By Ctrl-C.
     CtrlC,
     /// Whoever runs the program inside of theirs is asked.
-    Asked(Box<dyn Fn() -> bool>),
+    Asked(Asked),
 }
+
+/// Whom to ask, and when that was last done: an answer may take a while.
+pub(crate) struct Asked {
+    is_over: Box<dyn Fn() -> bool>,
+    last: Cell<Instant>,
+}
+
+/// In the middle of a round they are asked no more often.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 impl Halt {
     /// Has somebody asked to stop?
     pub(crate) fn is_requested(&self) -> bool {
         match self {
             Self::CtrlC => PHASE.load(Ordering::SeqCst) == STOPPING,
-            Self::Asked(is_over) => is_over(),
+            Self::Asked(asked) => {
+                asked.last.set(Instant::now());
+                (asked.is_over)()
+            }
         }
+    }
+
+    /// The same in the middle of a round, where this is looked at many times.
+    pub(crate) fn is_requested_now(&self) -> bool {
+        let is_due = match self {
+            Self::CtrlC => true,
+            Self::Asked(asked) => asked.last.get().elapsed() >= ASK_EVERY,
+        };
+        is_due && self.is_requested()
+    }
+
+    /// By asking.
+    pub(crate) fn asking(is_over: Box<dyn Fn() -> bool>) -> Self {
+        Self::Asked(Asked { is_over, last: Cell::new(Instant::now()) })
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct Summary<'t> {
     kernel_left_out: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     support_vectors: Option<usize>,
-    /// Then the objective is at most this.
+    /// Then the objective is at most this; also where there was no time left to decode all examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     primal_at_most: Option<f64>,
 }
@@ -194,6 +194,11 @@ impl<'t> Summary<'t> {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);
             ("bound", format!("{promise} (Yu and Joachims 2008)"))
         }));
+        if trained.kept.step.primal_is_bound {
+            let late =
+                "no time was left to decode all examples: the objective is at most that, the train loss that of some";
+            lines.push(("late", late.to_owned()));
+        }
         lines.extend(self.disagreement.map(|share| ("factors", self.agreement(share))));
         lines.extend(
             self.searched.filter(|n| *n > 0).map(|n| ("oracle", self.in_search(n, model.formulation.rescaling))),

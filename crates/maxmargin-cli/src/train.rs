@@ -93,7 +93,7 @@ Examples:
   maxmargin train align homologues.jsonl -m aligner.mm --alphabet protein --loss q --prior blosum62
   maxmargin train taxonomy news.dat -m news.mm --taxonomy news.tree --loss path
 
-Ctrl-C stops after the current round and saves the model; a second one quits at once.";
+Ctrl-C stops after the current round at the latest and saves the model; a second one quits at once.";
 
 pub(crate) fn run(args: &Args, identity: Identity) -> Result<()> {
     refusals::check(args)?;

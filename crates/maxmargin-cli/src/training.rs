@@ -132,7 +132,9 @@ impl Training<'_> {
         let kept = kept.expect("a path has at least one C");
         let searched = problem.searched();
         let is_end = kept.step.at_end().is_none();
-        let at_most = if kept.step.disagreement.is_some() && is_end {
+        let at_most = if kept.step.primal_is_bound {
+            Some(kept.step.primal)
+        } else if kept.step.disagreement.is_some() && is_end {
             // Factor by factor, that is what the objective is.
             Some(kept.step.primal).filter(|_| searched > 0)
         } else if searched > 0 && self.formulation.penalty != Penalty::Hard {
@@ -238,7 +240,7 @@ impl Training<'_> {
                 let loss = earlier.as_ref().map_or(loss_at_end, |best| best.loss);
                 if let Some(earlier) = earlier {
                     weights = earlier.weights;
-                    report.primal = problem.objective(&weights, self.pool)?;
+                    (report.primal, report.primal_is_bound) = (problem.objective(&weights, self.pool)?, false);
                     report.gap = report.primal - report.dual;
                 }
                 Some(HeldoutStep { loss, best, at_end })
@@ -288,6 +290,7 @@ impl Trained {
             certificate: Certificate::None,
             target: 0.0,
             primal: 0.0,
+            primal_is_bound: false,
             dual: 0.0,
             gap: 0.0,
             rounds: 0,

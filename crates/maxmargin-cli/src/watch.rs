@@ -107,4 +107,8 @@ impl Observer for Watch<'_> {
         }
         goes_on
     }
+
+    fn is_over(&mut self) -> bool {
+        self.halt.is_requested_now()
+    }
 }

@@ -120,6 +120,11 @@ pub trait Observer {
     fn on_state(&mut self, _progress: &Progress, _snapshot: &dyn Snapshot, _status: Option<Status>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+
+    /// Asked now and then in the middle of a round that may take long, by solvers that can leave it there: true stops training.
+    fn is_over(&mut self) -> bool {
+        false
+    }
 }
 
 /// Hears nothing, stops nothing.
@@ -178,6 +183,8 @@ pub struct Report {
     pub target: f64,
     /// P(w) of the returned weights.
     pub primal: f64,
+    /// Is P(w) only known to be at most that, as there was no time left to decode all examples?
+    pub primal_is_bound: bool,
     /// The lower bound; minus infinity where the solver has none.
     pub dual: f64,
     /// `primal - dual`

@@ -193,7 +193,7 @@ pub fn train_partitions(
         heldout: None,
     };
     let own = train::Own { task: &of_groups, examples, count: Some(n), checksum };
-    let (log, halt) = (Log::Told(hooks.on_round), Halt::Asked(hooks.is_over));
+    let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
     let (outcome, written) =
         streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, &own, None, log, halt));
     let outcome = outcome?;

@@ -34,9 +34,15 @@ impl<T: Task> Problem<'_, T> {
 
     /// What the slack of example i, times its weight, is at most; infinite where nothing is known.
     pub(crate) fn slack_at_most(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+        Ok(self.slack_between(i, w, scratch)?.1)
+    }
+
+    /// The slack of example i, times its weight, as the oracle finds it, and what it is at most.
+    pub(crate) fn slack_between(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<(f64, f64)> {
         let h = self.oracle(i, w, scratch)?;
+        let found = self.weight(i) * self.slack(h);
         if self.is_exact(self.input(i)) {
-            return Ok(self.weight(i) * self.slack(h));
+            return Ok((found, found));
         }
         let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
         // The counted argmax is one of H; the other is one of the score with the loss.
@@ -46,7 +52,7 @@ impl<T: Task> Problem<'_, T> {
             // The last of several, none of them with the loss as slack rescaling has it.
             None => f64::INFINITY,
         };
-        Ok(self.weight(i) * self.slack(h.max(bound)))
+        Ok((found, self.weight(i) * self.slack(h.max(bound))))
     }
 
     /// The hard margin's v: the largest share of its margin that a constraint lacks at w, in [0, inf]. For v < 1,
@@ -134,6 +140,18 @@ impl<T: Task> Problem<'_, T> {
             |a, b| a + b,
         )?;
         Ok(self.formulation.loss_scale * sum / self.len() as f64)
+    }
+
+    /// The mean loss of so many training examples.
+    pub(crate) fn train_loss_of_some(&self, some: usize, w: &Weights, pool: &Pool) -> Result<f64> {
+        let some = some.min(self.len());
+        let losses = pool.map((0..some).map(|k| k * self.len() / some).collect(), |i: usize| {
+            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
+            self.task.argmax(w, self.input(i), None, &mut scratch, &mut y)?;
+            Ok(self.formulation.loss_scale * self.task.loss(self.truth(i), &y))
+        });
+        // A sum of nothing wrong is 0, not -0.
+        Ok((0.0 + losses.into_iter().sum::<Result<f64>>()?) / some as f64)
     }
 
     /// Folds a number of every example, in parts that do not depend on the number of threads.

@@ -19,6 +19,11 @@ use crate::weights::Weights;
 /// Below this offsets are scaled indeed, long before their numbers are too large.
 const LEAST_SCALE: f64 = 1e-100;
 
+/// Can this be an offset, which is kept over a scale? Asked of one that was read from a file.
+pub(super) fn is_sound_offset(offset: f64) -> bool {
+    is_sound(LEAST_SCALE * offset)
+}
+
 /// What the points so far count for.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Shares {
@@ -115,7 +120,7 @@ impl Average {
     }
 
     fn is_sound(&self) -> bool {
-        self.shares.is_sound() && self.offset.all(is_sound)
+        self.shares.is_sound() && self.offset.all(is_sound_offset)
     }
 
     /// Where the parts of a step of v go.
@@ -191,6 +196,7 @@ mod tests {
             for (lazy, dense) in average.mean(&v).as_slice().iter().zip(&dense) {
                 assert!((lazy - dense / total).abs() <= 1e-9, "{t}: {lazy} {}", dense / total);
             }
+            assert!(average.is_of(d), "what is saved after {t} steps would be refused");
             if t % 2 == 0 {
                 average.discount(0.3);
                 total *= 0.3;

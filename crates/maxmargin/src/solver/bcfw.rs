@@ -20,6 +20,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::course::Saved;
+use super::gdmm::rough::Rough;
 use super::lanes::{Lanes, Pace};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
@@ -70,6 +71,12 @@ const NOTHING: f64 = 1e-4;
 /// So many passes that do not raise the dual by more than rounding would.
 const STALLED_PASSES: u32 = 20;
 
+/// After so many visits without the oracle it is asked whether the run is over.
+const ASK_EVERY: usize = 32;
+
+/// Where there is no time left to decode all examples, the training loss is that of so many.
+const LOOKED_AT: usize = 10;
+
 impl Solver for Bcfw {
     fn name(&self) -> &'static str {
         "bcfw"
@@ -98,7 +105,11 @@ impl Solver for Bcfw {
             }
             Ok::<_, Error>((run.rounds(&mut course)?, std::mem::take(&mut run.dual.blocks.w)))
         })?;
-        course.finish_over(status, w)
+        let mut solution = course.finish_over(status, w)?;
+        if solution.report.primal_is_bound {
+            solution.train_loss = Some(problem.train_loss_of_some(LOOKED_AT, &solution.weights, &pool)?);
+        }
+        Ok(solution)
     }
 }
 
@@ -133,11 +144,42 @@ enum At<'w> {
     Given(&'w Weights),
 }
 
-/// Where a run stands between two rounds, beside its dual and the order of its visits.
+/// How long an exact pass may take.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    /// As long as it takes.
+    Endless,
+    /// Until the run is over.
+    UntilOver,
+}
+
+/// What a pass is at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    /// Visits with the oracle.
+    #[default]
+    Visits,
+    /// Those without.
+    Cached,
+    /// Is there to be an exact pass? The first where there are two of them, at the mean.
+    Exact,
+    /// The second, at w.
+    Last,
+}
+
+/// Where a run stands between two rounds, or where one was broken off, beside its dual and the order of its visits.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Position {
+    stage: Stage,
+    /// Visits with the oracle in this round; passes without it, visits of the last of these so far, and what they came to.
+    made: usize,
+    cached: u32,
+    visited: usize,
+    last: Tally,
     /// Of the pass so far.
     tally: Tally,
+    /// Did it raise the dual?
+    rises: bool,
     /// Passes since the last exact one.
     since_exact: u32,
     /// Has there been an exact pass since the last visit?
@@ -183,7 +225,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Where the user says where to start, the first outputs are taken there; the dual begins at 0 all the same, for its
     /// value must be a bound.
     fn start(&mut self, start: &Weights, course: &mut Course<'_>) -> Result<()> {
-        self.exact_pass(At::Given(start), course)?;
+        self.exact_pass(At::Given(start), course, Patience::Endless)?;
         self.settle(course)
     }
 
@@ -192,8 +234,10 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         self.dual.read(&mut saved.reader)?;
         self.visits.read(&mut saved.reader)?;
         self.position = saved.reader.take()?;
-        let Tally { rise, work } = self.position.tally;
-        check(is_sound(rise) && is_sound(work), "the pass")?;
+        let Position { stage, visited, tally, last, .. } = &self.position;
+        let is_over = *stage == Stage::Visits || self.visits.is_over();
+        let sums = [tally.rise, tally.work, last.rise, last.work];
+        check(sums.into_iter().all(is_sound) && is_over && *visited <= self.problem.len(), "the pass")?;
         let Some(growth) = saved.growth else { return Ok(()) };
         self.position = Position::default();
         self.visits.begin_anew();
@@ -205,7 +249,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Cached passes until they gain little beside the gap that is asked for.
     fn settle(&mut self, course: &mut Course<'_>) -> Result<()> {
         for _ in 0..self.solver.cached_passes.max(1) {
-            if self.cached_pass(course)?.rise <= 0.1 * course.target() {
+            let ControlFlow::Continue(last) = self.cached_pass(course, Patience::Endless)? else { break };
+            if last.rise <= 0.1 * course.target() {
                 break;
             }
         }
@@ -220,17 +265,49 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                     // The best so far may be from long ago.
                     if matches!(status, Status::MaxSeconds | Status::Interrupted) {
                         // Who is in a hurry does not wait for two passes.
-                        let (at, _) = self.best_point()?;
-                        self.exact_pass(at, course)?;
+                        self.hurried_pass(course)?;
                     } else {
-                        self.exact_passes(course)?;
+                        self.exact_passes(course, Patience::Endless)?;
                     }
                 }
                 return Ok(status);
             }
-            let exact = if self.ask_and_visit(course)? { self.end_pass(course)? } else { None };
-            last = course.end_round(exact, self);
+            last = match self.round(course)? {
+                ControlFlow::Continue(exact) => course.end_round(exact, self),
+                ControlFlow::Break(()) => ControlFlow::Break(course.break_off(self)),
+            };
         }
+    }
+
+    /// A round, or what is left of one that was broken off; P where there was an exact pass. It is broken off where it is over
+    /// in the middle.
+    fn round(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<(), Option<f64>>> {
+        if self.position.stage == Stage::Visits {
+            if self.ask_and_visit(course)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.position.made = 0;
+            if !self.visits.is_over() {
+                return Ok(ControlFlow::Continue(None));
+            }
+            self.position.stage = Stage::Cached;
+        }
+        if self.position.stage == Stage::Cached {
+            if self.cached_passes(course)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.end_pass(course);
+            self.position.stage = Stage::Exact;
+        }
+        let exact = self.exact_if_due(course)?;
+        if let ControlFlow::Continue(exact) = exact {
+            if exact.is_some() {
+                self.dual.discount_mean();
+            }
+            self.visits.begin_pass();
+            self.position.stage = Stage::Visits;
+        }
+        Ok(exact)
     }
 
     /// Violations below this are not worth an output of their own.
@@ -238,15 +315,17 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         WORTH_TAKING * course.target() / self.problem.formulation().c
     }
 
-    /// Visits with the oracle, until there is something to report or the pass is over: true then.
-    fn ask_and_visit(&mut self, course: &mut Course<'_>) -> Result<bool> {
+    /// Visits with the oracle, until there is something to report or the pass is over.
+    fn ask_and_visit(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<()>> {
         let (problem, worth) = (self.problem, self.worth(course));
         self.position.certified = false;
-        self.visits.total_gap();
-        let mut made = 0;
-        while made < self.pace.round && !self.visits.is_over() {
+        if self.position.made == 0 {
+            self.visits.total_gap();
+        }
+        while self.position.made < self.pace.round && !self.visits.is_over() {
             self.visits.next(self.pace.side_by_side, &mut self.batch);
-            made += self.batch.len();
+            self.position.made += self.batch.len();
+            course.so_far.oracle_calls += self.batch.len() as u64;
             let (w, lanes, batch) = (&mut self.dual.blocks.w, &mut self.lanes, &self.batch);
             course.in_oracle(|| lanes.ask(w, 1.0, batch))?;
             let violated = self.lanes.answers().iter().filter(|answer| answer.h > 0.0).map(|answer| answer.i);
@@ -258,45 +337,62 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                 let oracle = problem.task().oracle_cost(problem.input(answer.i));
                 self.position.tally.add(visit.rise, visit.work + oracle);
             }
+            if course.is_over() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        course.so_far.oracle_calls += made as u64;
-        Ok(self.visits.is_over())
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// Cached passes, housekeeping, and an exact pass where it is due: its P is returned.
-    fn end_pass(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
-        let mut tally = std::mem::take(&mut self.position.tally);
-        for _ in 0..self.solver.cached_passes {
-            let last = self.cached_pass(course)?;
+    /// Passes without the oracle, as long as they pay.
+    fn cached_passes(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<()>> {
+        while self.position.cached < self.solver.cached_passes {
+            let ControlFlow::Continue(last) = self.cached_pass(course, Patience::UntilOver)? else {
+                return Ok(ControlFlow::Break(()));
+            };
+            let Position { tally, cached, .. } = &mut self.position;
+            *cached += 1;
             tally.add(last.rise, last.work);
             if last.rate() <= tally.rate() || last.rise <= NOTHING * course.target() {
                 break;
             }
         }
+        self.position.cached = 0;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Housekeeping.
+    fn end_pass(&mut self, course: &mut Course<'_>) {
+        let tally = std::mem::take(&mut self.position.tally);
         self.dual.end_pass(self.solver.idle_passes);
         let value = self.dual.blocks.value();
         course.bound(value);
         (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         // In f64 the dual cannot rise for ever.
-        let rises = tally.rise > 1e-14 * value.abs();
-        let Position { stalled, since_exact, .. } = &mut self.position;
-        *stalled = if rises { 0 } else { stalled.saturating_add(1) };
+        let Position { stalled, since_exact, rises, .. } = &mut self.position;
+        *rises = tally.rise > 1e-14 * value.abs();
+        *stalled = if *rises { 0 } else { stalled.saturating_add(1) };
         *since_exact = since_exact.saturating_add(1);
         course.so_far.stalled = *stalled >= STALLED_PASSES;
+    }
 
-        let exact = if *since_exact >= EXACT_EVERY || !rises {
-            Some(self.exact_passes(course)?)
+    /// Exact passes where they are due: P then. Where it is over before they are made, a resumed run makes them.
+    fn exact_if_due(&mut self, course: &mut Course<'_>) -> Result<ControlFlow<(), Option<f64>>> {
+        let primal = if self.position.since_exact >= EXACT_EVERY || !self.position.rises {
+            self.exact_passes(course, Patience::UntilOver)?
         } else if self.visits.total_gap() <= LOOK_AT * course.target() {
             let (at, gap) = self.best_point()?;
-            if gap <= course.target() { Some(self.exact_pass(at, course)?) } else { None }
+            if gap > course.target() {
+                return Ok(ControlFlow::Continue(None));
+            }
+            self.exact_pass(at, course, Patience::UntilOver)?
         } else {
-            None
+            return Ok(ControlFlow::Continue(None));
         };
-        if exact.is_some() {
-            self.dual.discount_mean();
-        }
-        self.visits.begin_pass();
-        Ok(exact)
+        Ok(match primal {
+            Some(primal) => ControlFlow::Continue(Some(primal)),
+            None => ControlFlow::Break(()),
+        })
     }
 
     /// Of w and the mean of the points since the last exact pass the better one, and its gap, as far as the outputs tell
@@ -315,18 +411,37 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
         Ok((At::Last, at_w - bound))
     }
 
-    /// Exact passes at the mean of the points and at w; returns P at w.
-    fn exact_passes(&mut self, course: &mut Course<'_>) -> Result<f64> {
+    /// Exact passes at the mean of the points and at w; returns P at w, or None where patience ends before.
+    fn exact_passes(&mut self, course: &mut Course<'_>, patience: Patience) -> Result<Option<f64>> {
         self.dual.blocks.rebuild()?;
-        if self.dual.has_mean() {
-            self.exact_pass(At::Mean, course)?;
+        if self.position.stage != Stage::Last && self.dual.has_mean() {
+            if self.exact_pass(At::Mean, course, patience)?.is_none() {
+                return Ok(None);
+            }
+            self.position.stage = Stage::Last;
         }
-        self.exact_pass(At::Last, course)
+        self.exact_pass(At::Last, course, patience)
     }
 
-    /// Asks the oracle for all examples at one point; returns P there. The outputs that it finds are not lost: the next
-    /// visits try them.
-    fn exact_pass(&mut self, at: At<'_>, course: &mut Course<'_>) -> Result<f64> {
+    /// P of the better one of the two, soon: where outputs are sets P is known to be at most so much without decoding all of them.
+    fn hurried_pass(&mut self, course: &mut Course<'_>) -> Result<()> {
+        let (at, _) = self.best_point()?;
+        let Some(rough) = Rough::new(self.problem) else {
+            return self.exact_pass(at, course, Patience::Endless).map(drop);
+        };
+        course.bound(self.dual.blocks.value());
+        if matches!(at, At::Mean) {
+            self.dual.go_to_mean()?;
+        }
+        let (w, deadline) = (&self.dual.blocks.w, course.patience());
+        let soon = course.in_oracle(|| rough.objective(w, deadline, self.pool))?;
+        course.offer_soon(w, soon.found.unwrap_or(soon.at_most), soon.found.is_none());
+        Ok(())
+    }
+
+    /// Asks the oracle for all examples at one point; returns P there, or None where patience ends before. The outputs that it
+    /// finds are not lost: the next visits try them.
+    fn exact_pass(&mut self, at: At<'_>, course: &mut Course<'_>, patience: Patience) -> Result<Option<f64>> {
         let worth = self.worth(course);
         let (dual, pool) = (&mut self.dual, self.pool);
         course.bound(dual.blocks.value());
@@ -334,7 +449,14 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             dual.go_to_mean()?;
         }
         let point = if let At::Given(start) = at { start } else { &dual.blocks.w };
-        let standing = course.in_oracle(|| dual.examine(pool, point, worth))?;
+        let standing = course.asking_in_oracle(|course| match patience {
+            Patience::Endless => dual.examine(pool, point, worth, None, || false),
+            Patience::UntilOver => dual.examine(pool, point, worth, course.deadline(), || course.is_over()),
+        })?;
+        let Some(standing) = standing else {
+            dual.blocks.rebuild()?;
+            return Ok(None);
+        };
         course.so_far.oracle_calls += self.problem.len() as u64;
         course.offer(point, standing.primal);
         let is_last = *point == dual.blocks.w;
@@ -348,24 +470,32 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             dual.add(i, y)?;
         }
         self.position.certified = true;
-        Ok(standing.primal)
+        Ok(Some(standing.primal))
     }
 
     /// Visits every example once, without the oracle.
-    fn cached_pass(&mut self, course: &mut Course<'_>) -> Result<Tally> {
-        let mut tally = Tally::default();
-        let order = self.visits.shuffled();
-        course.so_far.cache_hits += order.len() as u64;
-        course.in_qp(|| {
-            for (at, &i) in order.iter().enumerate() {
+    fn cached_pass(&mut self, course: &mut Course<'_>, patience: Patience) -> Result<ControlFlow<(), Tally>> {
+        if self.position.visited == 0 {
+            self.visits.shuffle();
+            course.so_far.cache_hits += self.visits.order().len() as u64;
+        }
+        course.asking_in_qp(|course| {
+            let (order, Position { visited, last, .. }) = (self.visits.order(), &mut self.position);
+            while let Some(&i) = order.get(*visited) {
                 // Waiting for weights would take longer than the visits.
-                if let Some(&soon) = order.get(at + 1) {
+                if let Some(&soon) = order.get(*visited + 1) {
                     self.dual.blocks.prefetch(soon as usize)?;
                 }
                 let visit = self.dual.visit(i as usize, None)?;
-                tally.add(visit.rise, visit.work);
+                last.add(visit.rise, visit.work);
+                *visited += 1;
+                let is_to_ask = matches!(patience, Patience::UntilOver) && visited.is_multiple_of(ASK_EVERY);
+                if is_to_ask && course.is_over() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-            Ok(tally)
+            *visited = 0;
+            Ok(ControlFlow::Continue(std::mem::take(last)))
         })
     }
 }

@@ -9,6 +9,7 @@
 //! products at hand ([`block`]), and w moves by what changed. No visit touches more of w than the parts of the example's own
 //! outputs.
 
+use super::average::is_sound_offset;
 use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
@@ -83,7 +84,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
                 check(!self.has(i, &y) && task.check(problem.input(i), &y).is_ok(), "outputs")?;
                 check(term == problem.term(task.loss(problem.truth(i), &y)), "terms")?;
                 self.add(i, y, used)?;
-                check(is_sound(offset), "the mean")?;
+                check(is_sound_offset(offset), "the mean")?;
                 let added = self.own[i].held.last_mut().expect("what was added");
                 (added.alpha, added.offset) = (alpha, offset);
             }

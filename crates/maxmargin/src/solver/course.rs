@@ -106,6 +106,10 @@ impl SoFar {
     }
 }
 
+/// After the time is up P may be looked for during this share of the time that training took, at least so long.
+const MORE_TIME: f64 = 0.1;
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
 /// Everything that a run keeps beside the solver's own state.
 pub(super) struct Course<'o> {
     observer: &'o mut dyn Observer,
@@ -124,6 +128,11 @@ pub(super) struct Course<'o> {
     can_prove: bool,
     max_passes: Option<f64>,
     kept: Result<Option<State>>,
+    /// In the middle of a round it was seen that the time is up, or the observer wanted to stop.
+    is_late: bool,
+    is_interrupted: bool,
+    /// P of the best point is at most what is known of it.
+    primal_is_bound: bool,
     pub(super) so_far: SoFar,
 }
 
@@ -169,6 +178,9 @@ impl<'o> Course<'o> {
             can_prove: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             max_passes: settings.max_passes,
             kept: Ok(None),
+            is_late: false,
+            is_interrupted: false,
+            primal_is_bound: false,
             so_far: SoFar::at(start),
         })
     }
@@ -266,9 +278,23 @@ impl<'o> Course<'o> {
         self.earlier + self.start.elapsed().as_secs_f64()
     }
 
-    /// Since this run began.
-    pub(super) fn elapsed(&self) -> Duration {
-        self.start.elapsed()
+    /// Until when P may be looked for by a run that is over before it has reached what it wanted.
+    pub(super) fn patience(&self) -> Instant {
+        Instant::now() + LEAST_TIME.max(self.start.elapsed().mul_f64(MORE_TIME))
+    }
+
+    /// When the time is up, if it is limited.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let left = (self.settings.max_seconds? - self.earlier).max(0.0);
+        self.start.checked_add(Duration::try_from_secs_f64(left).ok()?)
+    }
+
+    /// Is training to end in the middle of a round, as the time is up or the observer wants to stop? Asked where the solver
+    /// can [break off](Self::break_off).
+    pub(super) fn is_over(&mut self) -> bool {
+        self.is_interrupted |= self.observer.is_over();
+        self.is_late |= self.deadline().is_some_and(|deadline| Instant::now() >= deadline);
+        self.is_interrupted || self.is_late
     }
 
     /// Takes note of a point whose P is known exactly.
@@ -276,6 +302,15 @@ impl<'o> Course<'o> {
         if primal < self.so_far.primal {
             (self.so_far.primal, self.so_far.verified) = (primal, false);
             self.so_far.best.replace(w);
+            self.primal_is_bound = false;
+        }
+    }
+
+    /// The same after the last round, where its P may be at most that.
+    pub(super) fn offer_soon(&mut self, w: &Weights, primal: f64, is_bound: bool) {
+        if primal < self.so_far.primal {
+            self.offer(w, primal);
+            self.primal_is_bound = is_bound;
         }
     }
 
@@ -379,7 +414,8 @@ impl<'o> Course<'o> {
     /// Ends a round. `exact`: P at this round's point, where an exact pass was made. `solver`: its state as it goes into the
     /// next round.
     pub(super) fn end_round(&mut self, exact: Option<f64>, solver: &impl Resumable) -> ControlFlow<Status> {
-        self.end(exact, solver, None)
+        self.so_far.rounds += 1;
+        self.tell(self.so_far.rounds, exact, solver, None)
     }
 
     /// Ends a round that the limit of passes has cut short, the last one. What it came to counts for the answer, and as the
@@ -390,14 +426,28 @@ impl<'o> Course<'o> {
         solver: &impl Resumable,
         began: &State,
     ) -> ControlFlow<Status> {
-        self.end(exact, solver, Some(began))
+        self.so_far.rounds += 1;
+        self.tell(self.so_far.rounds, exact, solver, Some(began))
     }
 
-    fn end(&mut self, exact: Option<f64>, solver: &impl Resumable, began: Option<&State>) -> ControlFlow<Status> {
-        self.so_far.rounds += 1;
+    /// Ends a run in the middle of a round, which counts when a resumed run has gone to its end.
+    pub(super) fn break_off(&mut self, solver: &impl Resumable) -> Status {
+        match self.tell(self.so_far.rounds + 1, None, solver, None) {
+            ControlFlow::Break(status) => status,
+            ControlFlow::Continue(()) => unreachable!("who breaks off has been told that it is over"),
+        }
+    }
+
+    fn tell(
+        &mut self,
+        round: u64,
+        exact: Option<f64>,
+        solver: &impl Resumable,
+        began: Option<&State>,
+    ) -> ControlFlow<Status> {
         self.so_far.seconds = self.seconds();
         let progress = Progress {
-            round: self.so_far.rounds,
+            round,
             seconds: self.so_far.seconds,
             passes: self.passes(),
             oracle_calls: self.so_far.oracle_calls,
@@ -409,7 +459,8 @@ impl<'o> Course<'o> {
             working_set: self.so_far.working_set,
         };
         let told = self.observer.on_iteration(&progress);
-        let status = self.decide(told.is_break(), progress.seconds).or(began.map(|_| Status::MaxPasses));
+        let is_interrupted = told.is_break() || self.is_interrupted;
+        let status = self.decide(is_interrupted, progress.seconds).or(began.map(|_| Status::MaxPasses));
         let here = Here { header: &self.header, so_far: &self.so_far, solver, began };
         let told = self.observer.on_state(&progress, &here, status);
         self.keep(status.or(told.is_break().then_some(Status::Interrupted)), solver)
@@ -425,7 +476,7 @@ impl<'o> Course<'o> {
             Some(Status::Interrupted)
         } else if self.max_passes.is_some_and(|most| self.passes() >= most) {
             Some(Status::MaxPasses)
-        } else if self.settings.max_seconds.is_some_and(|most| seconds >= most) {
+        } else if self.is_late || self.settings.max_seconds.is_some_and(|most| seconds >= most) {
             Some(Status::MaxSeconds)
         } else {
             None
@@ -434,16 +485,26 @@ impl<'o> Course<'o> {
 
     /// Runs `work` and adds its wall time to the oracle's share.
     pub(super) fn in_oracle<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.asking_in_oracle(|_| work())
+    }
+
+    /// The same, where the work asks on its way whether it is over.
+    pub(super) fn asking_in_oracle<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let start = Instant::now();
-        let result = work();
+        let result = work(self);
         self.so_far.seconds_oracle += start.elapsed().as_secs_f64();
         result
     }
 
     /// Runs `work` and adds its wall time to the dual QP's share.
     pub(super) fn in_qp<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.asking_in_qp(|_| work())
+    }
+
+    /// The same, where the work asks on its way whether it is over.
+    pub(super) fn asking_in_qp<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let start = Instant::now();
-        let result = work();
+        let result = work(self);
         self.so_far.seconds_qp += start.elapsed().as_secs_f64();
         result
     }
@@ -481,6 +542,7 @@ impl<'o> Course<'o> {
             },
             target: self.target(),
             primal: self.so_far.primal,
+            primal_is_bound: self.primal_is_bound,
             dual: self.so_far.dual,
             gap: self.gap(),
             rounds: self.so_far.rounds,

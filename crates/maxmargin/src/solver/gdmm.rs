@@ -53,7 +53,7 @@ mod ordered;
 mod outputs;
 mod position;
 mod restore;
-mod rough;
+pub(super) mod rough;
 mod sets;
 mod structure;
 mod turn;
@@ -62,6 +62,7 @@ mod visit;
 use away::Corner;
 use block::Block;
 use position::{Phase, Position};
+use rough::Rough;
 use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.
@@ -159,7 +160,8 @@ const QUICK_PAIRS: f64 = 2e10;
 /// Up to so many labels as many as can be: decoding takes as long as there are pairs of labels.
 const QUICK: usize = 500;
 
-/// So often in a row a proven gap that does not fall, from one look to the next after twice as many passes, means that it will not.
+/// So often in a row a proven gap that does not fall means that it will not: from a look that finds no fall to the next there are
+/// twice as many passes.
 const FUTILE: u32 = 8;
 const FALL: f64 = 0.99;
 
@@ -234,13 +236,18 @@ impl Solver for Gdmm {
         let status = run.rounds(&mut course, &pool)?;
         // Decoding sets may take far longer than was allowed.
         let is_late = matches!(status, Status::MaxSeconds | Status::Interrupted) && !self.certify;
-        let late = run.sets().filter(|_| is_late);
+        let late = Rough::new(problem).filter(|_| is_late && run.sets().is_some());
         if !course.converged() {
-            let (primal, dual) = match late {
-                Some(sets) => run.certificate_in_time(sets, &mut course, &pool)?,
-                None => run.certificate(&mut course, &pool)?,
+            let dual = if let Some(rough) = &late {
+                let deadline = course.patience();
+                let soon = course.in_oracle(|| rough.objective(&run.w, deadline, &pool))?;
+                course.offer_soon(&run.w, soon.at_most, soon.found.is_none());
+                course.in_oracle(|| run.dual_bound(&pool)).max(run.position.bound)
+            } else {
+                let (primal, dual) = run.certificate(&mut course, &pool)?;
+                course.offer(&run.w, primal);
+                dual
             };
-            course.offer(&run.w, primal);
             if let Some(average) = run.average.take() {
                 run.set_weights(average.mean(&run.w));
                 let primal = course.in_oracle(|| run.upper_bound(&pool))?;
@@ -438,8 +445,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             return Ok(None);
         }
         let (primal, dual) = self.certificate(course, pool)?;
-        self.position.check = 2 * self.position.passes;
         let gap = primal - dual;
+        self.position.look_again(gap, course.target_at(primal));
         if !(self.solver.certify || gap <= course.target_at(primal)) {
             return Ok(None);
         }
@@ -521,17 +528,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// The mean loss of some examples, of few where it is late.
     fn train_loss(&self, w: &Weights, is_late: bool, pool: &Pool) -> Result<f64> {
-        let (problem, n) = (self.problem, self.problem.len());
         let few = LOOKED_AT.end * QUICK * QUICK / (self.most_labels * self.most_labels).max(1);
         let most = if is_late { LOOKED_AT.start } else { LOOKED_AT.end };
-        let looked_at = n.min(few.clamp(LOOKED_AT.start, most));
-        let losses = pool.map((0..looked_at).map(|k| k * n / looked_at).collect(), |i: usize| {
-            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
-            problem.task().argmax(w, problem.input(i), None, &mut scratch, &mut y)?;
-            Ok(problem.formulation().loss_scale * problem.task().loss(problem.truth(i), &y))
-        });
-        // A sum of nothing wrong is 0, not -0.
-        Ok((0.0 + losses.into_iter().sum::<Result<f64>>()?) / looked_at as f64)
+        self.problem.train_loss_of_some(few.clamp(LOOKED_AT.start, most), w, pool)
     }
 }
 

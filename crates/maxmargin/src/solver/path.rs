@@ -59,6 +59,10 @@ impl Observer for End<'_> {
         }
         self.observer.on_state(progress, snapshot, status)
     }
+
+    fn is_over(&mut self) -> bool {
+        self.observer.is_over()
+    }
 }
 
 /// Number of values of a [`ladder`].

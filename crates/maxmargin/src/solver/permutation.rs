@@ -62,6 +62,11 @@ impl Permutation {
         &self.examples
     }
 
+    /// All examples with weight, in the order of now.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.examples
+    }
+
     /// In [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         self.random.unit()

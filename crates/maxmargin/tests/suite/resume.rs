@@ -11,6 +11,7 @@ use common::{
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
+use maxmargin::solver::bcfw::{Bcfw, Order};
 use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Observer, Progress, Settings, Snapshot, State, Status};
@@ -220,6 +221,51 @@ fn stop_and_go() {
             state = solution.state.as_ref().map(reread);
         };
         assert!(stops > 2 && bits_of(&undisturbed) == bits_of(&resumed), "{solver:?}: {stops} stops");
+    }
+}
+
+/// Bcfw can be broken off in the middle of a round: among visits, with the oracle or without, and in exact passes.
+#[test]
+fn broken_off_and_resumed() {
+    /// Wants to stop after so many questions.
+    struct Stop(usize);
+    impl Observer for Stop {
+        fn on_iteration(&mut self, _: &Progress) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+
+        fn is_over(&mut self) -> bool {
+            self.0 -= 1;
+            self.0 == 0
+        }
+    }
+    let mut draw = Draw(8);
+    let (x, sets) = (draw.matrix(80, 3), draw.sets(80, 4));
+    let (views, task) = (x.views(), Multilabel::new(3, 4, Pairs::all(4).unwrap(), SetLoss::Hamming).unwrap());
+    let f = formulation(100.0, Rescaling::Margin, Penalty::Linear);
+    let problem = Problem::new(&task, &views, &sets, None, f).unwrap();
+    for order in [Order::Permutations, Order::Gaps] {
+        let solver = Any::Bcfw(Bcfw { order, ..Bcfw::default() });
+        let settings = Settings { keep_state: true, threads: 1, ..to_relative_gap(1e-4) };
+        let undisturbed = solver.solve(&problem, &settings, &mut ());
+        let (mut state, mut stops) = (None, 0);
+        let resumed = loop {
+            let settings = Settings { resume: state.take(), ..settings.clone() };
+            // More each time: an exact pass that is broken off begins anew.
+            let solution = solver.solve(&problem, &settings, &mut Stop(stops + 1));
+            if solution.report.status == Status::Converged {
+                break solution;
+            }
+            assert_eq!(solution.report.status, Status::Interrupted);
+            assert!(solution.report.primal >= solution.report.dual && solution.report.primal.is_finite());
+            (state, stops) = (solution.state.as_ref().map(reread), stops + 1);
+        };
+        assert!(stops > 10 && bits_of(&undisturbed) == bits_of(&resumed), "{order:?}: {stops} stops");
+        // The time may be up in the middle, too; what is said of P then is true.
+        let late = solver.solve(&problem, &Settings { max_seconds: Some(1e-9), ..settings }, &mut ());
+        let primal = problem.objective(&late.weights, &Pool::new(1).unwrap()).unwrap();
+        assert_eq!((late.report.status, late.report.rounds), (Status::MaxSeconds, 0));
+        assert!(late.report.primal >= primal * (1.0 - 1e-12) && late.report.oracle_calls < 80);
     }
 }
 

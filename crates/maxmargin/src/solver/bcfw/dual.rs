@@ -1,5 +1,8 @@
 //! The blocks of the dual, the mean of the points that they go through, and exact passes over all of them.
 
+use std::ops::Range;
+use std::time::Instant;
+
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
@@ -15,8 +18,9 @@ const OLD: f64 = 0.1;
 /// An output without weight is kept as long as it has more than this share of its example's cap in the mean.
 const FORGOTTEN: f64 = 1e-3;
 
-/// Parts of an exact pass, for threads to share.
+/// Parts of an exact pass, for threads to share; so many for each before it is asked whether it is over.
 const PARTS: usize = 64;
+const AT_ONCE: usize = 4;
 
 /// What an exact pass has found.
 pub(super) struct Standing<Y> {
@@ -88,13 +92,25 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// Asks the oracle for all examples at the point `at`, which is w but for a start that the user has given. Outputs
-    /// that would close more than `worth` are handed back.
-    pub(super) fn examine(&self, pool: &Pool, at: &Weights, worth: f64) -> Result<Standing<T::Output>> {
+    /// that would close more than `worth` are handed back. None where it is over before all are asked: at the deadline, or
+    /// when `is_over`, which is asked now and then, says so.
+    pub(super) fn examine(
+        &self,
+        pool: &Pool,
+        at: &Weights,
+        worth: f64,
+        deadline: Option<Instant>,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<Option<Standing<T::Output>>> {
         let problem = self.problem;
-        let parts = pool.map(ranges(problem.len(), PARTS), |range| {
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let examine = |range: Range<usize>| {
             let (mut scratch, mut values) = (OracleScratch::default(), Vec::new());
             let mut standing = Standing { primal: 0.0, gaps: Vec::with_capacity(range.len()), met: Vec::new() };
             for i in range {
+                if is_late() {
+                    return Ok(None);
+                }
                 let limits = self.blocks.limits(i);
                 let h = problem.oracle(i, at, &mut scratch)?;
                 let worst = self.blocks.look(i, at, &mut values)?;
@@ -105,17 +121,23 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
                     standing.met.push((i, scratch.y.clone()));
                 }
             }
-            Ok(standing)
-        });
+            Ok(Some(standing))
+        };
         let primal = 0.5 * at.norm2();
         let mut all = Standing { primal, gaps: Vec::with_capacity(problem.len()), met: Vec::new() };
-        for part in parts {
-            let part = part?;
-            all.primal += part.primal;
-            all.gaps.extend(part.gaps);
-            all.met.extend(part.met);
+        // The more threads, the more parts before it is asked again.
+        for parts in ranges(problem.len(), PARTS).chunks(AT_ONCE * pool.threads()) {
+            for part in pool.map(parts.to_vec(), examine) {
+                let Some(part) = part? else { return Ok(None) };
+                all.primal += part.primal;
+                all.gaps.extend(part.gaps);
+                all.met.extend(part.met);
+            }
+            if all.gaps.len() < problem.len() && is_over() {
+                return Ok(None);
+            }
         }
-        Ok(all)
+        Ok(Some(all))
     }
 
     /// P at w, as far as the outputs tell that the examples have met: a lower bound of it.
@@ -222,7 +244,9 @@ mod tests {
                 for (a, b) in running.as_slice().iter().zip(dual.blocks.w.as_slice()) {
                     assert!((a - b).abs() < 1e-10, "w has drifted from {b} to {a}");
                 }
-                let standing = dual.examine(&pool, &dual.blocks.w, 0.0).unwrap();
+                assert!(dual.examine(&pool, &dual.blocks.w, 0.0, None, || true).unwrap().is_none());
+                assert!(dual.examine(&pool, &dual.blocks.w, 0.0, Some(Instant::now()), || false).unwrap().is_none());
+                let standing = dual.examine(&pool, &dual.blocks.w, 0.0, None, || false).unwrap().unwrap();
                 let primal = problem.objective(&dual.blocks.w, &pool).unwrap();
                 let gap: f64 = standing.gaps.iter().sum();
                 assert!((standing.primal - primal).abs() <= 1e-10 * primal);

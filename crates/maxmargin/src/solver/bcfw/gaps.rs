@@ -1,7 +1,12 @@
 //! Examples drawn in proportion to the last known gaps of their blocks (Osokin et al. 2016, section 3.1), in O(log n) a
 //! draw and a change, by the partial sums of Fenwick (1994).
 
-/// Gaps, and their partial sums.
+use serde::{Deserialize, Serialize};
+
+use crate::solver::state::is_sound;
+
+/// Gaps, and their partial sums: in the middle of a round these are what changes have made of them, and draws go by that.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Gaps {
     each: Vec<f64>,
     /// Entry k - 1 is the sum of the `k & -k` gaps up to the k-th, for k from 1.
@@ -17,8 +22,16 @@ impl Gaps {
         all
     }
 
-    pub(super) fn as_slice(&self) -> &[f64] {
-        &self.each
+    pub(super) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Asked of gaps that were read from a file: are these some of so many examples?
+    pub(super) fn is_sound(&self, examples: usize) -> bool {
+        let is_whole = self.each.len() == examples && self.sums.len() == examples;
+        let positive = self.each.iter().filter(|&&gap| gap > 0.0).count();
+        let is_fine = self.each.iter().all(|&gap| gap >= 0.0 && is_sound(gap));
+        is_whole && is_fine && self.positive == positive && self.sums.iter().copied().all(is_sound)
     }
 
     /// The sum of all, from scratch; the partial sums too, which many changes have made inexact.

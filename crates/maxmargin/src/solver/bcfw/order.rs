@@ -4,7 +4,7 @@ use super::gaps::Gaps;
 use crate::error::Result;
 use crate::problem::Problem;
 use crate::solver::permutation::Permutation;
-use crate::solver::state::{Reader, Writer, check, is_sound};
+use crate::solver::state::{Reader, Writer, check};
 use crate::task::Task;
 
 /// Whose oracle is asked next.
@@ -70,9 +70,14 @@ impl Visits {
         self.permutation.is_over() && self.left == 0
     }
 
-    /// All examples with weight, in random order; not in the middle of a pass.
-    pub(super) fn shuffled(&mut self) -> &[u32] {
-        self.permutation.shuffled()
+    /// Puts all examples with weight into another random order; not in the middle of a pass.
+    pub(super) fn shuffle(&mut self) {
+        self.permutation.shuffled();
+    }
+
+    /// All examples with weight, in the order of now.
+    pub(super) fn order(&self) -> &[u32] {
+        self.permutation.order()
     }
 
     /// Learns the gap of one block.
@@ -87,7 +92,7 @@ impl Visits {
     }
 
     /// The sum of the last known gaps. From scratch, and so are the partial sums that draws go by: many changes make them
-    /// inexact, and a resumed run does not have them.
+    /// inexact.
     pub(super) fn total_gap(&mut self) -> f64 {
         self.gaps.refresh()
     }
@@ -95,17 +100,16 @@ impl Visits {
     /// Writes what decides the next visits.
     pub(super) fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.permutation)?;
-        out.put(self.gaps.as_slice())?;
+        out.put(&self.gaps)?;
         out.put(&(self.known, self.left))
     }
 
     /// Reads it again.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.permutation.read(reader)?;
-        let gaps: Vec<f64> = reader.take()?;
-        let sound = gaps.iter().all(|&gap| gap >= 0.0 && is_sound(gap));
-        check(sound && gaps.len() == self.gaps.as_slice().len(), "gaps")?;
-        self.gaps = Gaps::new(gaps);
+        let gaps: Gaps = reader.take()?;
+        check(gaps.is_sound(self.gaps.len()), "gaps")?;
+        self.gaps = gaps;
         (self.known, self.left) = reader.take()?;
         check(self.left <= self.permutation.len(), "the order")
     }

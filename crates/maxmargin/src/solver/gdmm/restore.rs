@@ -70,9 +70,9 @@ impl<T: Task> Run<'_, '_, T> {
         };
         check(self.corners.iter().all(is_fine), "corners")?;
         self.position = reader.take()?;
-        let Position { norm2, cost, disagreement, visits, least, phase, bound, gap, step, .. } = self.position;
+        let Position { norm2, cost, disagreement, visits, seen, least, phase, bound, gap, step, .. } = self.position;
         step.check()?;
-        check(least >= 0.0 && gap >= 0.0, "the gap")?;
+        check(least >= 0.0 && gap >= 0.0 && !seen.1.is_nan() && seen.0 <= self.position.passes, "the gap")?;
         check([norm2, cost, disagreement, visits, bound].into_iter().all(is_sound), "the sums")?;
         check(self.takes_turns() || phase == Phase::Blocks, "the phase")?;
         if let Some(growth) = saved.growth {

@@ -1,14 +1,15 @@
 //! What P is, roughly, where decoding the sets of all examples would take too long.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::look::add_range;
 use super::visit::table;
 use super::{Course, Run};
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::problem::OracleScratch;
-use crate::task::{Part, Sets, Slots, Task};
+use crate::problem::{OracleScratch, Problem};
+use crate::task::{Factored, Part, Sets, Slots, Task};
+use crate::weights::Weights;
 
 /// Where P is only to be known roughly so many examples are decoded, and this share of the slack is taken for what there is at least.
 const SAMPLE: usize = 16;
@@ -16,10 +17,6 @@ const SURE_SLACK: f64 = 0.5;
 
 /// Parts in which examples are decoded side by side.
 const PARTS: usize = 64;
-
-/// After the time is up decoding goes on for this share of the time that training took, at least so long.
-const MORE_TIME: f64 = 0.1;
-const LEAST_TIME: Duration = Duration::from_secs(1);
 
 impl<T: Task> Run<'_, '_, T> {
     /// Is the gap far from what is asked for, by the look of some examples? Decoding all of them may take long.
@@ -33,38 +30,63 @@ impl<T: Task> Run<'_, '_, T> {
         let primal = 0.5 * self.w.norm2() + SURE_SLACK * self.problem.formulation().c * mean;
         Ok(primal - self.dual_value() > course.target_at(primal))
     }
+}
 
-    /// What P is at most at w, and at least anywhere, soon: examples are decoded while there is time, and of the others it is taken
-    /// that each label gains all that good pairs could bring.
-    pub(super) fn certificate_in_time(
-        &self,
-        sets: &dyn Sets,
-        course: &mut Course<'_>,
-        pool: &Pool,
-    ) -> Result<(f64, f64)> {
-        let deadline = Instant::now() + LEAST_TIME.max(course.elapsed().mul_f64(MORE_TIME));
-        course.in_oracle(|| {
-            let helps = self.helps(sets);
-            let slack = |i: usize, scratch: &mut OracleScratch<T>, gains: &mut Vec<f64>| {
-                if Instant::now() < deadline {
-                    self.problem.slack_at_most(i, &self.w, scratch)
+/// Sets whose P is asked for when there is no time left to decode all of them.
+pub(in crate::solver) struct Rough<'r, 'a, T: Task> {
+    problem: &'r Problem<'a, T>,
+    factored: &'r dyn Factored<T>,
+    sets: &'r dyn Sets,
+}
+
+/// What is known of P soon.
+pub(in crate::solver) struct Soon {
+    /// As the oracle finds it, where there was time to ask it for all examples.
+    pub(in crate::solver) found: Option<f64>,
+    pub(in crate::solver) at_most: f64,
+}
+
+impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
+    /// None where outputs are no sets, or where it does not add up what labels bring.
+    pub(in crate::solver) fn new(problem: &'r Problem<'a, T>) -> Option<Self> {
+        let factored = problem.task().factored().filter(|_| problem.formulation().adds_up())?;
+        Some(Self { problem, factored, sets: factored.sets()? })
+    }
+
+    /// P at w: examples are decoded until the deadline, and of the others it is taken that each label gains all that good pairs
+    /// could bring.
+    pub(in crate::solver) fn objective(&self, w: &Weights, deadline: Instant, pool: &Pool) -> Result<Soon> {
+        let (problem, helps) = (self.problem, self.helps(w));
+        let parts = pool.map(ranges(problem.len(), PARTS), |range| {
+            let (mut scratch, mut gains) = (OracleScratch::default(), Vec::new());
+            let (mut found, mut at_most) = (Some(0.0), 0.0);
+            for i in range {
+                let slack = if Instant::now() < deadline {
+                    let (slack, most) = problem.slack_between(i, w, &mut scratch)?;
+                    found = found.map(|sum| sum + slack);
+                    most
                 } else {
-                    self.slack_with(i, &helps, gains)
-                }
-            };
-            let sums = pool.map(ranges(self.problem.len(), PARTS), |range| {
-                let (mut scratch, mut gains) = (OracleScratch::default(), Vec::new());
-                range.map(|i| slack(i, &mut scratch, &mut gains)).sum::<Result<f64>>()
-            });
-            let share = self.problem.formulation().c / self.problem.len() as f64;
-            let primal = 0.5 * self.w.norm2() + share * sums.into_iter().sum::<Result<f64>>()?;
-            Ok((primal, self.dual_bound(pool).max(self.position.bound)))
-        })
+                    found = None;
+                    self.slack_with(i, w, &helps, &mut gains)?
+                };
+                at_most += slack;
+            }
+            Ok((found, at_most))
+        });
+        let (mut found, mut at_most) = (Some(0.0), 0.0);
+        for part in parts {
+            let (of_part, most) = part?;
+            found = found.zip(of_part).map(|(sum, slack)| sum + slack);
+            at_most += most;
+        }
+        let (half_norm2, share) = (0.5 * w.norm2(), problem.formulation().c / problem.len() as f64);
+        let primal = |slack: f64| half_norm2 + share * slack;
+        Ok(Soon { found: found.map(primal), at_most: primal(at_most) })
     }
 
     /// By label: half of what its factors score that score well. Of two labels that are in each has a half.
-    fn helps(&self, sets: &dyn Sets) -> Vec<f64> {
-        let (x, factors) = (self.problem.input(0), table(&self.w, sets.factor_block()));
+    fn helps(&self, w: &Weights) -> Vec<f64> {
+        let (x, factors) = (self.problem.input(0), table(w, self.sets.factor_block()));
         let (mut helps, mut scope) = (vec![0.0; self.factored.variables(x)], Vec::new());
         for (f, &score) in factors.iter().enumerate().filter(|(_, score)| **score > 0.0) {
             self.factored.factor(x, f, &mut scope, &mut |_| ());
@@ -76,33 +98,31 @@ impl<T: Task> Run<'_, '_, T> {
     }
 
     /// What the slack of example i, times its weight, is at most where labels have these helps.
-    fn slack_with(&self, i: usize, helps: &[f64], gains: &mut Vec<f64>) -> Result<f64> {
-        let (x, truth) = (self.problem.input(i), self.problem.truth(i));
+    fn slack_with(&self, i: usize, w: &Weights, helps: &[f64], gains: &mut Vec<f64>) -> Result<f64> {
+        let (problem, x, truth) = (self.problem, self.problem.input(i), self.problem.truth(i));
         let (mut labels, mut most) = (Vec::new(), 0.0);
         self.factored.labels(x, truth, &mut labels);
         gains.clear();
         gains.resize(helps.len(), 0.0);
         self.factored.unary(x, 0, &mut |part| {
-            add_range(&self.w, &Part { slots: Slots::Each, ..part }, helps.len() as u32, 0, gains);
+            add_range(w, &Part { slots: Slots::Each, ..part }, helps.len() as u32, 0, gains);
         });
         for ((gain, help), &own) in gains.iter().zip(helps).zip(&labels) {
-            let cost = self.cost(own);
+            let cost = self.factored.cost(own) * problem.formulation().loss_scale;
             most += if own == 1 { cost + (gain + help - cost).max(0.0) } else { (gain + help + cost).max(0.0) };
         }
-        let h = most - self.problem.task().score(&self.w, x, truth)?;
-        Ok(self.problem.weight(i) * self.problem.slack(h.max(0.0)))
+        let h = most - problem.task().score(w, x, truth)?;
+        Ok(problem.weight(i) * problem.slack(h.max(0.0)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Gdmm;
     use super::*;
-    use crate::problem::{Formulation, Problem};
+    use crate::problem::Formulation;
     use crate::random::Random;
     use crate::sparse::SparseMatrix;
     use crate::tasks::multilabel::{Multilabel, Pairs, SetLoss};
-    use crate::weights::Weights;
 
     #[test]
     fn no_set_violates_by_more_than_labels_with_all_their_helps() {
@@ -118,18 +138,24 @@ mod tests {
             let task = Multilabel::new(3, labels, pairs, SetLoss::Hamming).unwrap();
             let formulation = Formulation { loss_scale: 1.5, ..Formulation::default() };
             let problem = Problem::new(&task, &inputs, &truths, None, formulation).unwrap();
-            let gdmm = Gdmm::default();
-            let mut run = Run::new(&gdmm, &problem, task.factored().unwrap(), problem.zero(), 0);
-            run.w = Weights::from((0..problem.dimension()).map(|_| 4.0 * random.unit() - 2.0).collect::<Vec<_>>());
-            let (helps, mut gains) = (run.helps(run.sets().unwrap()), Vec::new());
+            let rough = Rough::new(&problem).unwrap();
+            let w = Weights::from((0..problem.dimension()).map(|_| 4.0 * random.unit() - 2.0).collect::<Vec<_>>());
+            let (helps, mut gains) = (rough.helps(&w), Vec::new());
             for i in 0..problem.len() {
-                let most = run.slack_with(i, &helps, &mut gains).unwrap();
-                let violations = every.iter().map(|y| problem.violation(i, &run.w, y).unwrap());
+                let most = rough.slack_with(i, &w, &helps, &mut gains).unwrap();
+                let violations = every.iter().map(|y| problem.violation(i, &w, y).unwrap());
                 let true_most = violations.fold(0.0, f64::max);
                 assert!(most >= true_most - 1e-9, "{most} is below {true_most}");
                 // Without pairs that score well nothing is left open but what bad ones forbid.
                 assert!(labels > 1 || (most - true_most).abs() <= 1e-9, "{most} is not {true_most}");
             }
+            // With all the time there is P is found, with none it is at most what labels with their helps bring.
+            let (pool, now) = (Pool::new(1).unwrap(), Instant::now());
+            let hour = now + std::time::Duration::from_secs(3600);
+            let (soon, at_once) = [hour, now].map(|t| rough.objective(&w, t, &pool).unwrap()).into();
+            let primal = problem.objective(&w, &pool).unwrap();
+            assert!((soon.found.unwrap() - primal).abs() <= 1e-9 * primal && soon.at_most >= primal - 1e-9);
+            assert!(at_once.found.is_none() && at_once.at_most >= primal - 1e-9);
         }
     }
 }
