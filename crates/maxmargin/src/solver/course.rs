@@ -128,9 +128,8 @@ pub(super) struct Course<'o> {
     can_prove: bool,
     max_passes: Option<f64>,
     kept: Result<Option<State>>,
-    /// In the middle of a round it was seen that the time is up, or the observer wanted to stop.
-    is_late: bool,
-    is_interrupted: bool,
+    /// Why training is to end in the middle of a round: the time is up, or the observer wants to stop.
+    over: Option<Status>,
     /// P of the best point is at most what is known of it.
     primal_is_bound: bool,
     pub(super) so_far: SoFar,
@@ -178,8 +177,7 @@ impl<'o> Course<'o> {
             can_prove: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             max_passes: settings.max_passes,
             kept: Ok(None),
-            is_late: false,
-            is_interrupted: false,
+            over: None,
             primal_is_bound: false,
             so_far: SoFar::at(start),
         })
@@ -292,9 +290,12 @@ impl<'o> Course<'o> {
     /// Is training to end in the middle of a round, as the time is up or the observer wants to stop? Asked where the solver
     /// can [break off](Self::break_off).
     pub(super) fn is_over(&mut self) -> bool {
-        self.is_interrupted |= self.observer.is_over();
-        self.is_late |= self.deadline().is_some_and(|deadline| Instant::now() >= deadline);
-        self.is_interrupted || self.is_late
+        if self.observer.is_over() {
+            self.over = Some(Status::Interrupted);
+        } else if self.over.is_none() && self.deadline().is_some_and(|deadline| Instant::now() >= deadline) {
+            self.over = Some(Status::MaxSeconds);
+        }
+        self.over.is_some()
     }
 
     /// Takes note of a point whose P is known exactly.
@@ -459,7 +460,7 @@ impl<'o> Course<'o> {
             working_set: self.so_far.working_set,
         };
         let told = self.observer.on_iteration(&progress);
-        let is_interrupted = told.is_break() || self.is_interrupted;
+        let is_interrupted = told.is_break() || self.over == Some(Status::Interrupted);
         let status = self.decide(is_interrupted, progress.seconds).or(began.map(|_| Status::MaxPasses));
         let here = Here { header: &self.header, so_far: &self.so_far, solver, began };
         let told = self.observer.on_state(&progress, &here, status);
@@ -476,7 +477,7 @@ impl<'o> Course<'o> {
             Some(Status::Interrupted)
         } else if self.max_passes.is_some_and(|most| self.passes() >= most) {
             Some(Status::MaxPasses)
-        } else if self.is_late || self.settings.max_seconds.is_some_and(|most| seconds >= most) {
+        } else if self.over.is_some() || self.settings.max_seconds.is_some_and(|most| seconds >= most) {
             Some(Status::MaxSeconds)
         } else {
             None

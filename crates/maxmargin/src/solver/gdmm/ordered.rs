@@ -186,7 +186,7 @@ impl Bounds {
     /// Of equal ones it is the first from `from` on, or nearly.
     pub(super) fn best<'l>(
         &self,
-        lines: impl Iterator<Item = &'l Line<'l>> + Clone,
+        lines: &(impl Iterator<Item = &'l Line<'l>> + Clone),
         least: f64,
         from: usize,
         is_excluded: impl Fn(u32) -> bool,
@@ -378,7 +378,7 @@ mod tests {
                 let least = random.below(kinds) as f64 - 2.5;
                 bounds.fill(&lines);
                 assert!((0..labels).all(|k| bounds.at(k as u32) >= sum(k)));
-                let found = bounds.best(lines.iter(), least, random.below(labels), |k| excluded[k as usize]);
+                let found = bounds.best(&lines.iter(), least, random.below(labels), |k| excluded[k as usize]);
                 let most = (0..labels).filter(|&k| !excluded[k]).map(sum).filter(|&sum| sum > least);
                 assert_eq!(found.map(|found| found.1), most.max_by(f64::total_cmp));
                 assert!(found.is_none_or(|(k, score)| sum(k as usize) == score && !excluded[k as usize]));
@@ -389,7 +389,7 @@ mod tests {
                 let own = scores(&mut random, count, kinds);
                 let own = Line::part(first, &own);
                 bounds.add(&own);
-                let found = bounds.best(lines.iter().chain([&own]), least, 0, |k| excluded[k as usize]);
+                let found = bounds.best(&lines.iter().chain([&own]), least, 0, |k| excluded[k as usize]);
                 let sum = |k: usize| sum(k) + own.score(k as u32);
                 let most = own.labels().filter(|&k| !excluded[k]).map(sum).filter(|&sum| sum > least);
                 assert_eq!(found.map(|found| found.1), most.max_by(f64::total_cmp));

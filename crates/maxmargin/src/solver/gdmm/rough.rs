@@ -151,7 +151,7 @@ mod tests {
             }
             // With all the time there is P is found, with none it is at most what labels with their helps bring.
             let (pool, now) = (Pool::new(1).unwrap(), Instant::now());
-            let hour = now + std::time::Duration::from_secs(3600);
+            let hour = now + std::time::Duration::from_hours(1);
             let (soon, at_once) = [hour, now].map(|t| rough.objective(&w, t, &pool).unwrap()).into();
             let primal = problem.objective(&w, &pool).unwrap();
             assert!((soon.found.unwrap() - primal).abs() <= 1e-9 * primal && soon.at_most >= primal - 1e-9);

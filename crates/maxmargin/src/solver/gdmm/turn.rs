@@ -167,19 +167,23 @@ impl Alone<'_, '_> {
             }
         };
         // The truth is among them.
-        held.iter().for_each(|&(label, _)| consider(label, bounds, best));
+        for &(label, _) in held {
+            consider(label, bounds, best);
+        }
         let from = best.from;
         let is_other = |label: u32| label == self.truth || label == from;
         let found = match self.look.known() {
             Known::Range(first, scores) => {
                 let own = Line::part(first, scores);
                 bounds.add(&own);
-                bounds.best(lines.iter().chain([&own]), best.most - self.cost, 0, is_other)
+                bounds.best(&lines.iter().chain([&own]), best.most - self.cost, 0, is_other)
             }
             Known::Seen(seen) => {
-                seen.iter().for_each(|&label| consider(label, bounds, best));
+                for &label in seen {
+                    consider(label, bounds, best);
+                }
                 let is_other = |label: u32| is_other(label) || self.look.is_seen(label);
-                bounds.best(lines.iter(), best.most - self.cost, start, is_other)
+                bounds.best(&lines.iter(), best.most - self.cost, start, is_other)
             }
         };
         if let Some((label, score)) = found {
