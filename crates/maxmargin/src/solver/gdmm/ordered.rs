@@ -10,7 +10,7 @@ use crate::memory::{prefetch, zeros};
 
 /// How labels are cut into blocks, all of the same size but for the last.
 ///
-/// The smaller they are, the closer are bounds, and the more there are: with K labels about sqrt(K) in a block are the best.
+/// The smaller they are, the closer are bounds, and the more there are to be read: more labels want larger blocks.
 #[derive(Debug, Default, Clone, Copy)]
 struct Blocks {
     labels: usize,
@@ -23,7 +23,7 @@ const LARGE: usize = 32;
 
 impl Blocks {
     fn of(labels: usize) -> Self {
-        // Measured: 16 are faster up to about 1,000 labels, 32 from 2,000 on.
+        // By passes over generated chains: 16 were faster with 500 and 1,000 labels, 32 with 4,000, and the same with 2,000.
         Self { labels, shift: if labels <= 1024 { 4 } else { LARGE.ilog2() } }
     }
 
