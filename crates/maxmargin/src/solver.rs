@@ -28,6 +28,7 @@ pub mod partition;
 pub mod path;
 pub mod perceptron;
 mod permutation;
+mod rough;
 pub mod sampled_constant;
 mod state;
 pub mod subgradient;

@@ -227,6 +227,11 @@ impl Weights {
         &mut self.dense
     }
 
+    /// The coordinates of a block, which is not in short rows.
+    pub fn of(&self, block: Block) -> &[f64] {
+        &self.dense[block.base as usize..][..block.len() as usize]
+    }
+
     /// Number of coordinates.
     pub fn len(&self) -> usize {
         self.dense.len() + self.short.as_ref().map_or(0, |short| short.block().len() as usize)
@@ -245,7 +250,7 @@ impl Weights {
             short.add_scores(phi, scores);
             return;
         }
-        let w = &self.dense[block.base as usize..(block.base + block.len()) as usize];
+        let w = self.of(block);
         debug_assert_eq!(scores.len(), block.width as usize);
         // Narrow blocks keep their sums in registers: about three times as fast on seven classes.
         macro_rules! by_width {

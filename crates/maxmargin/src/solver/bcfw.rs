@@ -20,8 +20,8 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::course::Saved;
-use super::gdmm::rough::Rough;
 use super::lanes::{Lanes, Pace};
+use super::rough::Rough;
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::average::Average;
 use super::permutation::Permutation;
+use super::rough::Rough;
 use super::state::{Resumable, Writer};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
@@ -53,7 +54,6 @@ mod ordered;
 mod outputs;
 mod position;
 mod restore;
-pub(super) mod rough;
 mod sets;
 mod structure;
 mod turn;
@@ -62,7 +62,6 @@ mod visit;
 use away::Corner;
 use block::Block;
 use position::{Phase, Position};
-use rough::Rough;
 use visit::{Few, Orders, Scratch};
 
 /// How factorwise oracles look for labels.

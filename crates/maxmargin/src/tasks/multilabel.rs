@@ -115,8 +115,7 @@ impl Multilabel {
 
     /// The weights of the pairs.
     fn pair_weights<'w>(&self, w: &'w Weights) -> &'w [f64] {
-        let pair = self.blocks[1];
-        &w.as_slice()[pair.base as usize..][..pair.len() as usize]
+        w.of(self.blocks[1])
     }
 
     fn fill(&self, w: &Weights, x: SparseView<'_>, unary: &mut Vec<f64>) {

@@ -9,8 +9,11 @@
 use super::block::Block;
 use super::look::add_range;
 use super::structure::Structure;
-use super::visit::{Few, Scratch, table};
-use super::{Duals, Run};
+use super::visit::{Few, Scratch};
+use super::{Course, Duals, Run};
+use crate::error::Result;
+use crate::parallel::Pool;
+use crate::problem::OracleScratch;
 use crate::task::{Part, Sets, Slots, Task};
 
 /// So many labels come in at a visit, at most.
@@ -28,7 +31,23 @@ const AT_REST: f64 = 1e-3;
 /// A member without mass that loses so much by coming in leaves.
 const FAR: f64 = 0.2;
 
+/// Where P is only to be known roughly so many examples are decoded, and this share of the slack is taken for what there is at least.
+const SAMPLE: usize = 16;
+const SURE_SLACK: f64 = 0.5;
+
 impl<'a, T: Task> Run<'_, 'a, T> {
+    /// Is the gap far from what is asked for, by the look of some examples? Decoding all of them may take long.
+    pub(super) fn is_far(&self, course: &mut Course<'_>, pool: &Pool) -> Result<bool> {
+        let n = self.problem.len();
+        let some = (0..n.min(SAMPLE)).map(|k| k * n / n.min(SAMPLE)).collect();
+        let slacks = course.in_oracle(|| {
+            pool.map(some, |i: usize| self.problem.slack_at_most(i, &self.w, &mut OracleScratch::default()))
+        });
+        let mean = slacks.into_iter().sum::<Result<f64>>()? / n.min(SAMPLE) as f64;
+        let primal = 0.5 * self.w.norm2() + SURE_SLACK * self.problem.formulation().c * mean;
+        Ok(primal - self.dual_value() > course.target_at(primal))
+    }
+
     /// Lets members go and takes newcomers in, and links those that should be. The structure is that of the members before.
     pub(super) fn renew_members(
         &self,
@@ -37,7 +56,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         duals: &mut Duals,
         scratch: &mut Scratch<'a>,
     ) {
-        let factors = table(&self.w, sets.factor_block());
+        let factors = self.w.of(sets.factor_block());
         let score = |a: u32, b: u32| sets.factor_of(a.min(b), a.max(b)).map_or(0.0, |f| factors[f]);
         let start = self.fill_gains(i, anywhere, duals, score, &mut scratch.range);
         let Scratch { structure, truth, range: gains, .. } = scratch;

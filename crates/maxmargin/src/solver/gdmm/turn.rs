@@ -8,7 +8,7 @@
 use super::look::{Known, Look};
 use super::ordered::{Bounds, Line};
 use super::structure::{Factor, Structure, is_constant};
-use super::visit::{Scratch, norm2, score, table};
+use super::visit::{Scratch, norm2, score};
 use super::{Duals, Run, SMALL};
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
@@ -139,7 +139,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             let block = structure.factors[tie.factor as usize].part.block;
             let ordered = self.orders.of(block)?;
             *line = if tie.is_second {
-                ordered.row(tie.base as usize / ordered.columns(), table(&self.w, block))
+                ordered.row(tie.base as usize / ordered.columns(), self.w.of(block))
             } else {
                 ordered.column(tie.base as usize)
             };
@@ -253,7 +253,7 @@ impl Turn {
         }
         for (j, joint) in joints.iter().enumerate() {
             let Factor { part, labels, .. } = structure.factors[joint.factor as usize];
-            let table = (part.slots == Slots::Each && is_constant(part.phi)).then(|| table(w, part.block));
+            let table = (part.slots == Slots::Each && is_constant(part.phi)).then(|| w.of(part.block));
             for (place, &(label, mass)) in (0..).zip(&duals.factors[joint.factor as usize].held) {
                 let own = structure.own(joint.number as usize, label);
                 let at = self.at[own as usize] as usize;

@@ -39,7 +39,7 @@ impl Orders {
             if is_table && factor.labels > SMALL_TABLE && self.of(block).is_none() {
                 let mut domains = structure.joints_of(f).map(|(_, v)| structure.domains[v] as usize);
                 let (rows, columns) = (domains.next().unwrap_or(0), domains.next().unwrap_or(0));
-                self.tables.push((block, Ordered::new(rows, columns, table(w, block))));
+                self.tables.push((block, Ordered::new(rows, columns, w.of(block))));
             }
         }
     }
@@ -47,7 +47,7 @@ impl Orders {
     /// Orders all tables anew.
     pub(super) fn refresh(&mut self, w: &Weights) {
         for (block, ordered) in &mut self.tables {
-            *ordered = Ordered::new(ordered.rows(), ordered.columns(), table(w, *block));
+            *ordered = Ordered::new(ordered.rows(), ordered.columns(), w.of(*block));
         }
     }
 
@@ -58,11 +58,6 @@ impl Orders {
     fn of_mut(&mut self, block: Place) -> Option<&mut Ordered> {
         self.tables.iter_mut().find(|(own, _)| *own == block).map(|(_, ordered)| ordered)
     }
-}
-
-/// The weights of a block.
-pub(super) fn table(w: &Weights, block: Place) -> &[f64] {
-    &w.as_slice()[block.base as usize..][..block.len() as usize]
 }
 
 /// Labels with numbers, few of them.
@@ -320,7 +315,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         scores.extend(block.held.iter().map(|held| at(&self.w, held.0)));
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let best = if let Some(ordered) = self.orders.of(place) {
-            best_pair(ordered, table(&self.w, place), rho, messages, |label| block.place(label).is_some())
+            best_pair(ordered, self.w.of(place), rho, messages, |label| block.place(label).is_some())
         } else {
             table_of(&self.w, structure, f, messages, rho, range);
             let mut best = None;
@@ -367,7 +362,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.subtract(block, slot, phi, change);
         if let Some(ordered) = self.orders.of_mut(block) {
             let columns = ordered.columns();
-            ordered.changed(slot as usize / columns, slot as usize % columns, table(&self.w, block));
+            ordered.changed(slot as usize / columns, slot as usize % columns, self.w.of(block));
         }
     }
 
@@ -470,7 +465,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             sum += if let Some(ordered) = self.orders.of(part.block) {
                 let Scratch { structure, messages, .. } = &mut *scratch;
                 to_factor(&self.duals[i], structure, f, messages);
-                let (table, messages) = (table(&self.w, part.block), &messages[..arity as usize]);
+                let (table, messages) = (self.w.of(part.block), &messages[..arity as usize]);
                 best_pair(ordered, table, self.rho, messages, |_| false).expect("a table has labels").1
             } else {
                 self.score_factor(i, f, scratch);

@@ -2,60 +2,39 @@
 
 use std::time::Instant;
 
-use super::look::add_range;
-use super::visit::table;
-use super::{Course, Run};
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
-use crate::task::{Factored, Part, Sets, Slots, Task};
+use crate::task::{Factored, Sets, Task};
 use crate::weights::Weights;
-
-/// Where P is only to be known roughly so many examples are decoded, and this share of the slack is taken for what there is at least.
-const SAMPLE: usize = 16;
-const SURE_SLACK: f64 = 0.5;
 
 /// Parts in which examples are decoded side by side.
 const PARTS: usize = 64;
 
-impl<T: Task> Run<'_, '_, T> {
-    /// Is the gap far from what is asked for, by the look of some examples? Decoding all of them may take long.
-    pub(super) fn is_far(&self, course: &mut Course<'_>, pool: &Pool) -> Result<bool> {
-        let n = self.problem.len();
-        let some = (0..n.min(SAMPLE)).map(|k| k * n / n.min(SAMPLE)).collect();
-        let slacks = course.in_oracle(|| {
-            pool.map(some, |i: usize| self.problem.slack_at_most(i, &self.w, &mut OracleScratch::default()))
-        });
-        let mean = slacks.into_iter().sum::<Result<f64>>()? / n.min(SAMPLE) as f64;
-        let primal = 0.5 * self.w.norm2() + SURE_SLACK * self.problem.formulation().c * mean;
-        Ok(primal - self.dual_value() > course.target_at(primal))
-    }
-}
-
 /// Sets whose P is asked for when there is no time left to decode all of them.
-pub(in crate::solver) struct Rough<'r, 'a, T: Task> {
+pub(super) struct Rough<'r, 'a, T: Task> {
     problem: &'r Problem<'a, T>,
     factored: &'r dyn Factored<T>,
     sets: &'r dyn Sets,
 }
 
 /// What is known of P soon.
-pub(in crate::solver) struct Soon {
+pub(super) struct Soon {
     /// As the oracle finds it, where there was time to ask it for all examples.
-    pub(in crate::solver) found: Option<f64>,
-    pub(in crate::solver) at_most: f64,
+    pub(super) found: Option<f64>,
+    pub(super) at_most: f64,
 }
 
 impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
     /// None where outputs are no sets, or where it does not add up what labels bring.
-    pub(in crate::solver) fn new(problem: &'r Problem<'a, T>) -> Option<Self> {
+    pub(super) fn new(problem: &'r Problem<'a, T>) -> Option<Self> {
         let factored = problem.task().factored().filter(|_| problem.formulation().adds_up())?;
         Some(Self { problem, factored, sets: factored.sets()? })
     }
 
     /// P at w: examples are decoded until the deadline, and of the others it is taken that each label gains all that good pairs
     /// could bring.
-    pub(in crate::solver) fn objective(&self, w: &Weights, deadline: Instant, pool: &Pool) -> Result<Soon> {
+    pub(super) fn objective(&self, w: &Weights, deadline: Instant, pool: &Pool) -> Result<Soon> {
         let (problem, helps) = (self.problem, self.helps(w));
         let parts = pool.map(ranges(problem.len(), PARTS), |range| {
             let (mut scratch, mut gains) = (OracleScratch::default(), Vec::new());
@@ -86,7 +65,7 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
 
     /// By label: half of what its factors score that score well. Of two labels that are in each has a half.
     fn helps(&self, w: &Weights) -> Vec<f64> {
-        let (x, factors) = (self.problem.input(0), table(w, self.sets.factor_block()));
+        let (x, factors) = (self.problem.input(0), w.of(self.sets.factor_block()));
         let (mut helps, mut scope) = (vec![0.0; self.factored.variables(x)], Vec::new());
         for (f, &score) in factors.iter().enumerate().filter(|(_, score)| **score > 0.0) {
             self.factored.factor(x, f, &mut scope, &mut |_| ());
@@ -102,11 +81,9 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
         let (problem, x, truth) = (self.problem, self.problem.input(i), self.problem.truth(i));
         let (mut labels, mut most) = (Vec::new(), 0.0);
         self.factored.labels(x, truth, &mut labels);
-        gains.clear();
         gains.resize(helps.len(), 0.0);
-        self.factored.unary(x, 0, &mut |part| {
-            add_range(w, &Part { slots: Slots::Each, ..part }, helps.len() as u32, 0, gains);
-        });
+        // All labels have the features of the first.
+        self.factored.unary(x, 0, &mut |part| w.scores(part.block, part.phi, gains));
         for ((gain, help), &own) in gains.iter().zip(helps).zip(&labels) {
             let cost = self.factored.cost(own) * problem.formulation().loss_scale;
             most += if own == 1 { cost + (gain + help - cost).max(0.0) } else { (gain + help + cost).max(0.0) };
