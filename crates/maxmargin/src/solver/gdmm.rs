@@ -78,7 +78,7 @@ pub enum Oracle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inner {
     /// Variables turn together with their factors ([`turn`]), which keeps all blocks in agreement. When that comes to an end,
-    /// outputs are decoded where that can be done ([`outputs`]); else, and of sets from the beginning, it goes on by blocks.
+    /// outputs are decoded where that is quick and exact ([`outputs`]); else, and of sets from the beginning, it goes on by blocks.
     #[default]
     Turns,
     /// Block by block, as far as each allows. Of sets only blocks of labels that may come in are visited: the greedy block

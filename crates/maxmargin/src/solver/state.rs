@@ -22,7 +22,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;

@@ -1,8 +1,8 @@
 //! Steps of whole examples towards their outputs of the highest loss, as block-coordinate Frank-Wolfe takes them.
 //!
 //! Turns of single variables come to an end where several would have to turn together. Where outputs can be decoded, a step
-//! towards the best of them leads on, and P is known with it. Blocks that agreed before agree after it. On loops the decoder knows a
-//! bound of P, that with the relaxation's loss.
+//! towards the best of them leads on, and P is known with it. Blocks that agreed before agree after it. On loops the relaxation may be
+//! solved by no mean of outputs, and long before that blocks gain more.
 
 use super::visit::{Scratch, score};
 use super::{Course, Duals, Phase, Run, cap};
@@ -11,8 +11,9 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::OracleScratch;
 use crate::task::{Part, Task};
 
-/// Turns alone go on as long as a pass of them raises the dual by this share.
+/// Turns alone go on as long as a pass of them raises the dual by this share; on loops less long, for blocks raise it farther.
 const SETTLED: f64 = 0.002;
+const SETTLED_ON_LOOPS: f64 = 0.02;
 
 /// Between steps towards outputs they go on while a pass closes this share of the gap that was last known.
 const WORTH_A_PASS: f64 = 0.1;
@@ -22,12 +23,6 @@ const ROUNDING: f64 = 1e-13;
 
 /// P is looked at after every step at first, and later after one more in so many.
 const LOOKS: usize = 4;
-
-/// On loops steps towards outputs are given up where the gap has not fallen to this share so often in a row, from one look to the
-/// next; not before so many steps.
-const FALL: f64 = 0.95;
-const FUTILE_LOOKS: u32 = 4;
-const FEW_STEPS: usize = 16;
 
 /// So many outputs give mass for one, at most.
 const MOST_TURNS: usize = 4;
@@ -48,14 +43,15 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         pool: &Pool,
         scratch: &mut Scratch<'a>,
     ) -> Result<Option<f64>> {
-        if self.position.phase == Phase::Turns && gain <= SETTLED * self.dual_value() {
+        let settled = if self.has_loops { SETTLED_ON_LOOPS } else { SETTLED };
+        if self.position.phase == Phase::Turns && gain <= settled * self.dual_value() {
             // Blocks agree up to here: the best bound for a while.
             self.position.bound = course.in_oracle(|| self.dual_bound(pool)).max(self.position.bound);
-            if self.decodes() {
-                (self.position.phase, self.position.check) = (Phase::Outputs, 0);
+            (self.position.phase, self.position.check) = if self.decodes() && !self.has_loops {
+                (Phase::Outputs, 0)
             } else {
-                self.begin_blocks();
-            }
+                (Phase::Blocks, self.position.check.max(self.position.passes + 1))
+            };
         }
         if self.position.phase != Phase::Outputs || gain > WORTH_A_PASS * self.position.gap {
             return Ok(None);
@@ -74,22 +70,10 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.position.bound = dual.max(self.position.bound);
         course.begin_bound();
         course.bound(self.position.bound);
-        // Not negative: where a decoder sees two factors on the same variables as one, P may be below the relaxation.
+        // Not negative by rounding.
         self.position.gap = (primal - self.position.bound).max(0.0);
-        let is_at_end = gain + self.dual_value() - before <= ROUNDING * primal;
-        let is_futile = self.position.is_futile(self.position.gap, FALL, FUTILE_LOOKS);
-        if self.has_loops && (is_at_end || (is_futile && self.position.steps >= FEW_STEPS)) {
-            // The relaxation may be solved by no mean of outputs; blocks find what there is besides.
-            self.begin_blocks();
-        } else {
-            course.so_far.stalled = is_at_end;
-        }
+        course.so_far.stalled = gain + self.dual_value() - before <= ROUNDING * primal;
         Ok(Some(primal))
-    }
-
-    fn begin_blocks(&mut self) {
-        (self.position.phase, self.position.futile) = (Phase::Blocks, 0);
-        self.position.check = self.position.check.max(self.position.passes + 1);
     }
 
     /// Of every example once, in random order. So many at once are decoded side by side, at the same w.

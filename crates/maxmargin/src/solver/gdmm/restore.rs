@@ -75,6 +75,7 @@ impl<T: Task> Run<'_, '_, T> {
         check(least >= 0.0 && gap >= 0.0 && !seen.1.is_nan() && seen.0 <= self.position.passes, "the gap")?;
         check([norm2, cost, disagreement, visits, bound].into_iter().all(is_sound), "the sums")?;
         check(self.takes_turns() || phase == Phase::Blocks, "the phase")?;
+        check(!(self.has_loops && phase == Phase::Outputs), "the phase")?;
         if let Some(growth) = saved.growth {
             self.w.scale(growth);
             // Passes and looks are counted anew: the course is a new one.

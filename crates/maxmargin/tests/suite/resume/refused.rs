@@ -74,7 +74,7 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"solver: one-slack").contains("no saved state"));
     assert!(rule(b"maxmargin state\n").contains("cut off"));
     assert!(rule(b"maxmargin state\n\xff\0\0\0 and more").contains("version 255"));
-    assert!(rule(b"maxmargin state\n\x0c\0\0\0 and more").contains("damaged"));
+    assert!(rule(b"maxmargin state\n\x0d\0\0\0 and more").contains("damaged"));
 }
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
