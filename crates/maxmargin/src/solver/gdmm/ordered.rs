@@ -128,6 +128,11 @@ impl<'a> Line<'a> {
         self.scores[label as usize - self.first]
     }
 
+    /// Asks for the score of a label that may be read soon.
+    pub(super) fn ask_for_label(&self, label: u32) {
+        prefetch(&self.scores[label as usize - self.first]);
+    }
+
     /// Asks for the scores of labels that will be read soon.
     fn ask_for(&self, labels: Range<usize>) {
         self.of(labels).iter().step_by(NEAR).for_each(prefetch);
@@ -281,6 +286,13 @@ impl Ordered {
 
     pub(super) fn column(&self, column: usize) -> Line<'_> {
         self.in_columns.line(column, &self.transposed[column * self.rows..][..self.rows])
+    }
+
+    /// Asks for the blocks of a pair, which are read where its score was their highest and falls.
+    pub(super) fn ask_for_blocks(&self, row: usize, column: usize, table: &[f64]) {
+        for (line, label) in [(self.row(row, table), column), (self.column(column), row)] {
+            line.ask_for(line.blocks.labels_of(line.blocks.with(label)));
+        }
     }
 
     /// Asks for what a search in the row and in the column of a pair reads first, and a change of its score.

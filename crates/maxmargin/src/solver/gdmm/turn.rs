@@ -100,6 +100,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         let mut best = Best { from, found: None, most: least };
         let held = &duals.variables[v].held;
         if let Some((lines, count)) = self.lines(structure, turn, labels) {
+            alone.ask_for(&lines[..count], held);
             turn.bounds.fill(&lines[..count]);
             let start = self.anywhere(labels, anywhere) as usize;
             alone.best_by_orders(&lines[..count], &mut turn.bounds, held, start, &mut best);
@@ -107,7 +108,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             alone.best_of_all(structure, turn, held, near, &mut best);
         }
         let (Some(to), most) = (best.found, best.most) else { return };
-        turn.ties.iter().for_each(|tie| self.ask_for(&structure.factors[tie.factor as usize], tie.at(to)));
+        turn.ties.iter().for_each(|tie| self.ask_for_fall(&structure.factors[tie.factor as usize], tie.at(to)));
         let bend = norm2(parts, from, labels) + norm2(parts, to, labels) + turn.bend(structure, to);
         let mass_of = |tie: &Tie| duals.factors[tie.factor as usize].held[tie.place as usize].1;
         let available = turn.ties.iter().map(mass_of).fold(held[place].1, f64::min);
@@ -149,6 +150,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 }
 
 impl Alone<'_, '_> {
+    /// Asks for what factors score with the labels that are looked at one by one: they lie far apart.
+    fn ask_for(&self, lines: &[Line<'_>], held: &[(u32, f64)]) {
+        let seen = if let Known::Seen(seen) = self.look.known() { seen } else { &[] };
+        for line in lines {
+            held.iter().map(|held| &held.0).chain(seen).for_each(|&label| line.ask_for_label(label));
+        }
+    }
+
     /// The best label together with what factors score. That is bounded by blocks of labels, which spares most of them a look.
     /// Labels that have no weights with the features score the same alone: of these it is the best for the factors, and of
     /// equal ones the first from `start` on.

@@ -368,15 +368,24 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// Asks for what a step on the label of a factor with a large table changes, and what searches along its lines read.
     pub(super) fn ask_for(&self, factor: &Factor<'_>, label: u32) {
-        let Part { block, slots, phi } = factor.part;
-        let (Some(ordered), Some(slot)) = (self.orders.of(block), slots.of(label as usize, factor.labels as usize))
-        else {
-            return;
-        };
-        let columns = ordered.columns();
+        let Some((ordered, slot)) = self.ordered_slot(factor, label) else { return };
+        let (Part { block, phi, .. }, columns) = (factor.part, ordered.columns());
         ordered.ask_for(slot as usize / columns, slot as usize % columns);
         self.w.ask_for(block, slot, phi);
         self.average.iter().for_each(|average| average.ask_for(block, slot, phi));
+    }
+
+    /// The same where the score of the label will fall, which may have been the highest of its blocks.
+    pub(super) fn ask_for_fall(&self, factor: &Factor<'_>, label: u32) {
+        self.ask_for(factor, label);
+        let Some((ordered, slot)) = self.ordered_slot(factor, label) else { return };
+        let columns = ordered.columns();
+        ordered.ask_for_blocks(slot as usize / columns, slot as usize % columns, self.w.of(factor.part.block));
+    }
+
+    /// The slot of a label, and the orders of its table, where it has any.
+    fn ordered_slot(&self, factor: &Factor<'_>, label: u32) -> Option<(&Ordered, u32)> {
+        self.orders.of(factor.part.block).zip(factor.part.slots.of(label as usize, factor.labels as usize))
     }
 
     /// The same for all labels with mass of the factors of a variable, whose turn comes soon, if there is one.
