@@ -6,7 +6,7 @@ from against_crfsuite import tag_accuracy, tag_pass, tag_predict, tag_seconds
 from against_liblinear import liblinear_binary, liblinear_multiclass, liblinear_program
 from against_libsvm import kernel_adult, kernel_checkers, kernel_checkers_million, kernel_covertype
 from dask_cluster import dask_loss, dask_overhead, dask_processes
-from factors import factor_certify, factor_chains, factor_curves, factor_memory, factor_pass, factor_slovak
+from factors import factor_certify, factor_chains, factor_curves, factor_memory, factor_oracles, factor_pass, factor_slovak
 from graphs import factor_grids, factor_multilabel
 from inputs import A9A, COVERTYPE, nonzeros
 from kernels import kernel_low_rank, kernel_ner, kernel_sample_size, kernel_sample_size_all, kernel_speed
@@ -209,6 +209,7 @@ COMPARISONS = {
     "kernel-speed": kernel_speed,
     "kernel-ner": kernel_ner,
     "factor-chains": factor_chains,
+    "factor-oracles": factor_oracles,
     "factor-slovak": factor_slovak,
     "factor-pass": factor_pass,
     "factor-memory": factor_memory,
