@@ -495,7 +495,7 @@ pub(crate) struct SolverOptions {
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
     /// Start from the weights of this model, which must have the same labels (parse: rules, graph: domains or templates,
-    /// align: letters in common)
+    /// align: letters in common); not with gdmm and soft-bcfw
     #[arg(long, value_name = "MODEL")]
     pub(crate) warm_start: Option<PathBuf>,
 }

@@ -256,7 +256,7 @@ impl<'m> Described<'m> {
     /// The lines that summary and inspection share: how training ended. `at_end`: where that was, if the weights are from before.
     pub(crate) fn end(&self, at_end: Option<AtEnd>) -> [(&'static str, String); 4] {
         let training = self.training;
-        let ended = status(training.status, training.certificate);
+        let ended = status(training.status, training.certificate, &training.solver);
         [
             (
                 "status",
@@ -300,7 +300,7 @@ impl<'m> Described<'m> {
             _ if training.solver == "sampled-constant" => {
                 "cuts, objective and train loss are those of a sample".to_owned()
             }
-            _ if matches!(training.solver.as_str(), "gdmm" | "soft-bcfw") => {
+            _ if is_factorwise(&training.solver) => {
                 "where factors make loops, the bound is that of the relaxation's loss".to_owned()
             }
             _ if training.solver.starts_with("sampled") => "cuts are those of a sample".to_owned(),
@@ -324,7 +324,11 @@ impl<'m> Described<'m> {
     }
 }
 
-fn status(status: Status, certificate: Certificate) -> &'static str {
+fn is_factorwise(solver: &str) -> bool {
+    matches!(solver, "gdmm" | "soft-bcfw")
+}
+
+fn status(status: Status, certificate: Certificate, solver: &str) -> &'static str {
     match status {
         Status::MaxPasses if certificate == Certificate::None => "has made its passes",
         Status::Converged if certificate == Certificate::None => "done",
@@ -332,7 +336,10 @@ fn status(status: Status, certificate: Certificate) -> &'static str {
         Status::MaxPasses => "stopped by the number of passes (see --max-passes) before the gap was reached",
         Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
         Status::Interrupted => "interrupted before the gap was reached",
-        Status::Stalled if certificate == Certificate::Estimate => "stalled: the gap falls no further",
+        // Factor by factor it is over where the gap has not fallen for long, whatever the reason.
+        Status::Stalled if certificate == Certificate::Estimate || is_factorwise(solver) => {
+            "stalled: the gap falls no further"
+        }
         Status::Stalled => "stalled: nothing more is gained in f64",
         Status::Infeasible => "infeasible: the data cannot be separated",
     }

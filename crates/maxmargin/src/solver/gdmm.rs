@@ -444,7 +444,8 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             return Ok(None);
         }
         let (primal, dual) = self.certificate(course, pool)?;
-        let gap = primal - dual;
+        // Not negative by rounding; but what is no number remains none.
+        let gap = if primal < dual { 0.0 } else { primal - dual };
         self.position.look_again(gap, course.target_at(primal));
         if !(self.solver.certify || gap <= course.target_at(primal)) {
             return Ok(None);

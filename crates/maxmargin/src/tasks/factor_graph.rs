@@ -44,8 +44,9 @@ impl FactorGraph {
         for template in &shape.templates {
             let labels = template.domains.iter().fold(1, |product: u64, &d| product.saturating_mul(u64::from(d)));
             if labels > MOST_LABELS {
+                let count = if labels < u64::MAX { labels.to_string() } else { format!("at least {labels}") };
                 return Err(Error::model(format!(
-                    "factors {:?} are too large: weights for {labels} combinations of labels of {} variables, at most \
+                    "factors {:?} are too large: weights for {count} combinations of labels of {} variables, at most \
                      {MOST_LABELS} are possible",
                     template.name,
                     template.domains.len()

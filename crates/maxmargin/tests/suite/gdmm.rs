@@ -410,3 +410,23 @@ fn all_pairs_of_many_labels_are_no_burden() {
     let solution = Gdmm::default().solve(&problem, &to_gap(1e-2, 5.0), &mut ()).unwrap();
     assert!(solution.report.working_set < 1_000_000, "{:?}", solution.report);
 }
+
+/// At a small C primal and dual meet, and rounding may leave the gap below zero: the path goes on all the same.
+#[test]
+fn a_path_from_where_the_gap_is_nothing() {
+    for seed in 0..8 {
+        let mut draw = Draw(seed);
+        let (x, sets) = (draw.matrix(20, 4), draw.sets(20, 3));
+        let views = x.views();
+        for pairs in [Pairs::tree(3, &sets), Pairs::all(3).unwrap()] {
+            let task = Multilabel::new(4, 3, pairs, SetLoss::Hamming).unwrap();
+            let mut settings = Settings { keep_state: true, ..Settings::default() };
+            for c in [1e-4, 1e-3, 1e-2, 0.1, 1.0] {
+                let f = formulation(c, Rescaling::Margin, Penalty::Linear);
+                let problem = Problem::new(&task, &views, &sets, None, f).unwrap();
+                settings.resume = Gdmm::default().solve(&problem, &settings, &mut ()).unwrap().state;
+                assert!(settings.resume.is_some(), "nothing was kept at C = {c}");
+            }
+        }
+    }
+}
