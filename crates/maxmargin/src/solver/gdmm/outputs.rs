@@ -11,7 +11,8 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::OracleScratch;
 use crate::task::{Part, Task};
 
-/// Turns alone go on as long as a pass of them raises the dual by this share; on loops less long, for blocks raise it farther.
+/// Turns alone go on as long as a pass of them raises the dual by this share; on loops less long, for blocks raise it farther: so it
+/// was on five sets of generated grids, not on street scenes.
 const SETTLED: f64 = 0.002;
 const SETTLED_ON_LOOPS: f64 = 0.02;
 
