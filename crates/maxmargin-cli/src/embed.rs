@@ -103,7 +103,8 @@ pub fn train_own<'e, T: Task>(
 ) -> Result<(Vec<f64>, String)> {
     // The word for the task is one that any has to have; nothing that depends on it is asked.
     let (args, identity) = words_of_train("multiclass", NAME, options)?;
-    let examples = Examples { inputs, outputs, weights, folds: None, vectors: Vectors::Own, heldout: None };
+    let examples =
+        Examples { inputs, outputs, weights, folds: None, vectors: Vectors::Own, heldout: None, exactly: None };
     let own = train::Own { task, examples, count: None, checksum: 0 };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
     let start = start.map(Weights::from);

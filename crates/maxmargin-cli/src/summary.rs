@@ -36,6 +36,8 @@ pub(crate) struct Summary<'t> {
     c: Option<f64>,
     epsilon: f64,
     primal: f64,
+    /// How far `primal` may be off by the rounding of f64.
+    primal_error: f64,
     /// None where the certificate is: no bound is known.
     dual: Option<f64>,
     gap: Option<f64>,
@@ -137,6 +139,7 @@ impl<'t> Summary<'t> {
             c: (model.formulation.penalty != Penalty::Hard).then_some(step.c),
             epsilon: model.training.epsilon,
             primal: step.primal,
+            primal_error: step.primal_error,
             dual: bounded(step, step.dual),
             gap: bounded(step, step.gap),
             rounds: step.rounds,

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use maxmargin::data::input::Input;
 use maxmargin::data::tagging::{Features, Format, Sequences, Template};
+use maxmargin::sparse::SparseMatrix;
 use maxmargin::tasks::tagging::Sentence;
 
 use crate::failure::Result;
@@ -42,7 +43,12 @@ pub(crate) fn format_of(args: &Args) -> Result<Format> {
 
 /// The sentences as the task takes them.
 pub(crate) fn sentences(sequences: &Sequences) -> Vec<Sentence<'_>> {
-    let of = |s| Sentence::new(&sequences.tokens, sequences.edges.as_ref(), sequences.sentence(s));
+    sentences_of(sequences, &sequences.tokens)
+}
+
+/// The same with other rows of features in the place of those of the tokens.
+pub(crate) fn sentences_of<'s>(sequences: &'s Sequences, tokens: &'s SparseMatrix) -> Vec<Sentence<'s>> {
+    let of = |s| Sentence::new(tokens, sequences.edges.as_ref(), sequences.sentence(s));
     (0..sequences.len()).map(of).collect()
 }
 

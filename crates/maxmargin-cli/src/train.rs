@@ -35,7 +35,7 @@ use crate::progress::Display;
 use crate::step::Step;
 use crate::summary::{Described, Summary};
 use crate::text::count;
-use crate::training::{Examples, Trained, Training, Vectors};
+use crate::training::{Exactly, Examples, Trained, Training, Vectors};
 use crate::{
     alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging, taxonomy,
 };
@@ -388,9 +388,12 @@ fn classes(mut session: Session<'_>) -> Result<Finished> {
     let columns = data.examples.matrix.columns();
     let (rows, heldout_rows) = (data.examples.matrix.views(), heldout.as_ref().map(|h| h.matrix.views()));
     let folds = session.folds(&data.classes.outputs)?;
+    let exact_rows = kernel.as_ref().and_then(Kernelised::exact_rows);
+    let exact_inputs = exact_rows.map(SparseMatrix::views);
     macro_rules! train {
         ($task:expr) => {{
-            let task = $task;
+            let task = $task(columns);
+            let exact_task = $task(exact_rows.map_or(0, SparseMatrix::columns));
             let examples = Examples {
                 inputs: &rows,
                 outputs: &data.classes.outputs,
@@ -398,14 +401,21 @@ fn classes(mut session: Session<'_>) -> Result<Finished> {
                 folds: folds.as_ref(),
                 vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
                 heldout: heldout_rows.as_deref().zip(heldout.as_ref()).map(|(rows, h)| (rows, h.truths.as_slice())),
+                exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
+                    task: &exact_task,
+                    inputs,
+                    block: exact_task.blocks()[0],
+                    kernel,
+                }),
             };
             session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
         }};
     }
     let mut outcome = if args.task == options::Task::Binary {
-        train!(Binary::new(columns))
+        train!(Binary::new)
     } else {
-        train!(Multiclass::new(columns, data.loss.costs(&data.classes.words)?))
+        let costs = data.loss.costs(&data.classes.words)?;
+        train!(|columns| Multiclass::new(columns, costs.clone()))
     };
     let block = Block { base: 0, rows: columns, width: slots as u32 };
     let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), block)).transpose()?;

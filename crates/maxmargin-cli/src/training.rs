@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use maxmargin::Error;
+use maxmargin::features::Block;
 use maxmargin::kernel::Metric;
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem};
@@ -19,6 +20,7 @@ use maxmargin::weights::Weights;
 use crate::checkpoint::{Identity, Saved, Saver};
 use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
+use crate::kernel::Kernelised;
 use crate::log::Log;
 use crate::options::{Ladder, SolverName};
 use crate::progress::Display;
@@ -52,6 +54,41 @@ pub(crate) struct Examples<'e, T: Task> {
     pub(crate) vectors: Vectors<'e>,
     /// Those that are not trained on; None for a truth that the training data lack.
     pub(crate) heldout: Option<Unseen<'e, T>>,
+    /// The examples with the kernel itself, where training sees coordinates of low rank.
+    pub(crate) exactly: Option<Exactly<'e, T>>,
+}
+
+/// Examples whose vectors are places among those that a kernel compares: the objective of a model is reported on them.
+pub(crate) struct Exactly<'e, T: Task> {
+    pub(crate) task: &'e T,
+    pub(crate) inputs: &'e [T::Input<'e>],
+    /// The block of the kernel, and what the weights of low rank are there.
+    pub(crate) block: Block,
+    pub(crate) kernel: &'e Kernelised,
+}
+
+impl<'e, T: Task> Exactly<'e, T> {
+    /// P of the model that these weights of low rank become, and how far rounding may have moved it.
+    fn objective(
+        &self,
+        examples: &Examples<'e, T>,
+        formulation: Formulation,
+        w: &Weights,
+        pool: &Pool,
+    ) -> maxmargin::Result<(f64, f64)> {
+        let metric = self.kernel.exact_metric(self.block).expect("a kernel of low rank");
+        let problem = Problem::new(self.task, self.inputs, examples.outputs, examples.weights, formulation)?;
+        let problem = problem.with_kernel(metric);
+        let mut exact = problem.zero();
+        let base = self.block.base as usize;
+        let (dense, coefficients) = exact.both_mut();
+        dense[..base].copy_from_slice(&w.as_slice()[..base]);
+        if let Some(coefficients) = coefficients {
+            coefficients[..base].copy_from_slice(&w.as_slice()[..base]);
+            self.kernel.write_exactly(&w.as_slice()[base..], self.block.width, &mut coefficients[base..]);
+        }
+        problem.reported_objective(&mut exact, pool)
+    }
 }
 
 /// What `train` knows when training begins.
@@ -124,7 +161,7 @@ impl Training<'_> {
         watch.begin(&ladder);
         let rest = &ladder[watch.steps.len()..];
         follow(&solver, &problem, rest, &settings, &mut watch, |watch, problem, solution| {
-            self.reached(&ladder, watch, problem, solution)
+            self.reached(&ladder, watch, (problem, examples), solution)
         })
         .map_err(|error| self.with_line(error))?;
         let Watch { steps, kept, saver, .. } = watch;
@@ -219,7 +256,7 @@ impl Training<'_> {
         &self,
         ladder: &[f64],
         watch: &mut Watch<'_>,
-        problem: &Problem<'_, T>,
+        (problem, examples): (&Problem<'_, T>, &Examples<'_, T>),
         solution: Solution,
     ) -> maxmargin::Result<ControlFlow<()>> {
         if let Some(error) = watch.error.take() {
@@ -240,12 +277,21 @@ impl Training<'_> {
                 let loss = earlier.as_ref().map_or(loss_at_end, |best| best.loss);
                 if let Some(earlier) = earlier {
                     weights = earlier.weights;
-                    (report.primal, report.primal_is_bound) = (problem.objective(&weights, self.pool)?, false);
-                    report.gap = report.primal - report.dual;
+                    (report.primal, report.primal_error) = problem.reported_objective(&mut weights, self.pool)?;
+                    report.primal_is_bound = false;
                 }
                 Some(HeldoutStep { loss, best, at_end })
             }
         };
+        if let Some(exactly) = &examples.exactly {
+            let formulation = problem.formulation();
+            (report.primal, report.primal_error) = exactly.objective(examples, formulation, &weights, self.pool)?;
+            // The bound holds for weights in the span of the basis, and coordinates are rounded.
+            if report.certificate == Certificate::Exact {
+                report.certificate = Certificate::Estimate;
+            }
+        }
+        report.gap = report.primal - report.dual;
         let train_loss = match train_loss {
             Some(estimate) => estimate,
             None => problem.train_loss(&weights, self.pool)?,
@@ -290,6 +336,7 @@ impl Trained {
             certificate: Certificate::None,
             target: 0.0,
             primal: 0.0,
+            primal_error: 0.0,
             primal_is_bound: false,
             dual: 0.0,
             gap: 0.0,

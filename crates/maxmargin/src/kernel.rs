@@ -31,7 +31,7 @@ mod triangle;
 pub use atoms::Atoms;
 pub use columns::Columns;
 pub use expansion::Expansion;
-pub use gram::{Entry, Gram};
+pub use gram::{Entry, Gram, Precision};
 pub use low_rank::{Basis, LowRank};
 pub(crate) use metric::AtomsOf;
 pub use metric::Metric;

@@ -14,6 +14,7 @@
 //! nothing after it knows margin from slack.
 
 mod objective;
+mod rounding;
 
 use crate::error::{Error, Result};
 use crate::features::{Scaled, Sink};

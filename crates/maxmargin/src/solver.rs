@@ -28,6 +28,7 @@ pub mod partition;
 pub mod path;
 pub mod perceptron;
 mod permutation;
+mod reported;
 mod rough;
 pub mod sampled_constant;
 mod state;
@@ -184,9 +185,11 @@ pub struct Report {
     pub target: f64,
     /// P(w) of the returned weights.
     pub primal: f64,
+    /// How far `primal` may be from P(w), by the rounding of f64.
+    pub primal_error: f64,
     /// Is P(w) only known to be at most that, as there was no time left to decode all examples?
     pub primal_is_bound: bool,
-    /// The lower bound; minus infinity where the solver has none.
+    /// The lower bound, less its rounding error; minus infinity where the solver has none.
     pub dual: f64,
     /// `primal - dual`
     pub gap: f64,

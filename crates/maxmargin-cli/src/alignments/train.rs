@@ -78,6 +78,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
                     folds: folds.as_ref(),
                     vectors: Vectors::Own,
                     heldout: heldout_inputs.as_deref().zip(truths),
+                    exactly: None,
                 };
                 session.train($task, &examples, $start, &checksums, &|i| lines[i])?
             }};

@@ -191,6 +191,7 @@ pub fn train_partitions(
         folds: None,
         vectors: Vectors::Own,
         heldout: None,
+        exactly: None,
     };
     let own = train::Own { task: &of_groups, examples, count: Some(n), checksum };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));

@@ -60,6 +60,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
             folds: folds.as_ref(),
             vectors: Vectors::Own,
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
+            exactly: None,
         };
         session.train(&task, &examples_of, start, &checksums, &|i| examples.line(i))?
     };

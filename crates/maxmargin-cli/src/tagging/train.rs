@@ -8,11 +8,12 @@ use maxmargin::model::Tagger;
 use maxmargin::model::tagger::TagWeights;
 use maxmargin::solver::auto::is_for_gdmm;
 use maxmargin::solver::gdmm::Gdmm;
+use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
 use maxmargin::weights::Weights;
 
-use super::{format_of, sentences, tags};
+use super::{format_of, sentences, sentences_of, tags};
 use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
@@ -21,7 +22,7 @@ use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
 use crate::train::{Args, Finished, Session, formulation};
-use crate::training::{Examples, Vectors};
+use crate::training::{Exactly, Examples, Vectors};
 
 pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     let args = session.args;
@@ -44,6 +45,8 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         }
     }
     let features = if kernel.is_some() { data.tokens.columns() } else { vocabulary.features.len() as u32 };
+    let exact_tokens = kernel.as_ref().and_then(Kernelised::exact_rows);
+    let exact_task = task(args, &vocabulary, exact_tokens.map_or(0, SparseMatrix::columns))?;
     let task = task(args, &vocabulary, features)?;
     check_memory(args, &task, &data)?;
     let start = start.map(|model| fitted(&model, args, &vocabulary, &task)).transpose()?;
@@ -52,6 +55,7 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
     checksums.extend(heldout.as_ref().map(|heldout| ("the held-out file", heldout.checksum)));
 
     let mut outcome = {
+        let exact_inputs = exact_tokens.map(|tokens| sentences_of(&data, tokens));
         let (inputs, outputs, folds) = (sentences(&data), tags(&data), session.folds(&vec![0; data.len()])?);
         let weights = session.weights(data.len())?;
         let heldout_inputs = heldout.as_ref().map(sentences);
@@ -63,6 +67,12 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
             folds: folds.as_ref(),
             vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.emission())),
             heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),
+            exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
+                task: &exact_task,
+                inputs,
+                block: exact_task.emission(),
+                kernel,
+            }),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
     };

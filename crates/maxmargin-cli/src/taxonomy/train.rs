@@ -26,7 +26,7 @@ use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
 use crate::train::{Args, Finished, Read, Session};
-use crate::training::{Examples, Vectors};
+use crate::training::{Exactly, Examples, Vectors};
 
 /// The data as the solvers take them.
 struct Data {
@@ -68,13 +68,14 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         }
     }
     let columns = data.examples.matrix.columns();
-    let task = Taxonomy::new(
-        columns,
-        Arc::clone(&data.hierarchy),
-        data.classes.clone(),
-        &data.architecture,
-        data.loss.clone(),
-    )?;
+    let task_over = |columns: u32| {
+        let (hierarchy, classes) = (Arc::clone(&data.hierarchy), data.classes.clone());
+        Taxonomy::new(columns, hierarchy, classes, &data.architecture, data.loss.clone())
+    };
+    let task = task_over(columns)?;
+    let exact_rows = kernel.as_ref().and_then(Kernelised::exact_rows);
+    let (exact_task, exact_inputs) =
+        (task_over(exact_rows.map_or(0, SparseMatrix::columns))?, exact_rows.map(SparseMatrix::views));
     let weights = class_weights(args, &data.numbered)?;
     let weights = data.numbered.example_weights(data.examples.costs.as_deref(), weights.as_deref());
     // f64 is printed so that no bit is lost.
@@ -96,6 +97,12 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
             folds: folds.as_ref(),
             vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
             heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
+            exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
+                task: &exact_task,
+                inputs,
+                block: exact_task.blocks()[0],
+                kernel,
+            }),
         };
         session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
     };

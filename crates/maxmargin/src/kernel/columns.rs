@@ -40,6 +40,11 @@ impl Columns {
         Self { kernel, vectors: Arc::new(vectors), single, double: OnceLock::new() }
     }
 
+    /// These vectors, with all values in double precision.
+    pub(super) fn in_double(kernel: Arc<dyn Kernel>, vectors: SparseMatrix) -> Self {
+        Self { kernel, vectors: Arc::new(vectors), single: None, double: OnceLock::new() }
+    }
+
     /// The vectors.
     pub fn vectors(&self) -> &SparseMatrix {
         &self.vectors

@@ -116,10 +116,11 @@ impl Extent {
 }
 
 impl Standard {
-    /// Is single precision accurate enough between vectors of this extent? The standard deviation of a value's error is at
-    /// most about 2e-5 for rbf, where distances are small differences of large numbers, and 1e-6 of `sqrt(k(a, a) k(b, b))`
-    /// otherwise. A kernel that is not definite has no such scale, and double precision.
-    pub(super) fn is_fine_in_single(&self, extent: &Extent) -> bool {
+    /// The standard deviation of a value's error in single precision between vectors of this extent; None where values
+    /// or their differences would lose too much. It is at most about 2e-5 for rbf, where distances are small differences
+    /// of large numbers, and 1e-6 of `sqrt(k(a, a) k(b, b))` otherwise. A kernel that is not definite has no such scale,
+    /// and double precision.
+    pub(super) fn error_in_single(&self, extent: &Extent) -> Option<f64> {
         /// Where values differ from each other by less than this, rounding would be too much of the differences, by which
         /// one learns.
         const CONTRAST: f64 = 0.01;
@@ -129,22 +130,28 @@ impl Standard {
         // A sum of n terms is rounded n times, by half a unit of what was summed so far.
         let error = f64::from(f32::EPSILON) / 2.0 * (nonzeros as f64 / 3.0).sqrt().max(1.0);
         let are_norms_tame = largest == 0.0 || (TAME.contains(&largest) && TAME.contains(&smallest));
-        let (is_fine, scale) = match self.shape {
-            Shape::Linear => (error <= 1e-6, largest),
+        // The relative error, the most that it may be, and what it is relative to.
+        let (is_fine, error, most, scale) = match self.shape {
+            Shape::Linear => (true, error, 1e-6, largest),
             Shape::Rbf { gamma } => {
                 let exponents = gamma * largest;
-                (gamma <= *TAME.end() && exponents >= CONTRAST && 4.0 * error * exponents <= 2e-5, 1.0)
+                (gamma <= *TAME.end() && exponents >= CONTRAST, 4.0 * error * exponents, 2e-5, 1.0)
             }
             Shape::Poly { degree, gamma, coef0 } => {
                 let value = |norm2: f64| (gamma * norm2 + coef0).powi(degree as i32);
                 let (top, bottom) = (value(largest), value(smallest.min(largest)));
                 let is_tame = TAME.contains(&gamma) && TAME.contains(&top) && TAME.contains(&bottom);
                 let has_contrast = coef0 <= gamma * largest;
-                (coef0 >= 0.0 && is_tame && has_contrast && f64::from(degree) * error <= 1e-6, top)
+                (coef0 >= 0.0 && is_tame && has_contrast, f64::from(degree) * error, 1e-6, top)
             }
-            Shape::Sigmoid { .. } => (false, 1.0),
+            Shape::Sigmoid { .. } => (false, error, 0.0, 1.0),
         };
         // A constant takes digits from what it is added to.
-        are_norms_tame && is_fine && self.constant <= 16.0 * scale
+        (are_norms_tame && is_fine && error <= most && self.constant <= 16.0 * scale).then_some(error * scale)
+    }
+
+    /// Is single precision accurate enough to predict with?
+    pub(super) fn is_fine_in_single(&self, extent: &Extent) -> bool {
+        self.error_in_single(extent).is_some()
     }
 }

@@ -1,13 +1,13 @@
 //! The kernel's values between all atoms.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use super::Kernel;
 use super::function::Extent;
 use super::panel::Panels;
 use super::real::Real;
 use super::rows::Rows;
+use super::{Kernel, Standard};
 use crate::parallel::Pool;
 use crate::sparse::SparseMatrix;
 
@@ -31,12 +31,25 @@ pub struct Gram {
     kernel: Arc<dyn Kernel>,
     atoms: Arc<SparseMatrix>,
     diagonal: Vec<f64>,
-    rows: Precision,
+    rows: Rows32Or64,
+    /// Beside rows in single precision: the columns in double precision, made when values are first reported.
+    reported: OnceLock<Rows<f64>>,
     evaluations: AtomicU64,
 }
 
+/// The precision in which the values are computed that training works with.
+///
+/// What is reported of a model is computed in double precision in either case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Precision {
+    /// Single, where the values' errors are at most this in the mean, else double.
+    Within(f64),
+    /// Double.
+    Double,
+}
+
 #[derive(Debug)]
-enum Precision {
+enum Rows32Or64 {
     Single(Rows<f32>),
     Double(Rows<f64>),
 }
@@ -45,8 +58,8 @@ enum Precision {
 macro_rules! in_precision {
     ($gram:expr, $rows:ident => $work:expr) => {
         match &$gram.rows {
-            Precision::Single($rows) => $work,
-            Precision::Double($rows) => $work,
+            Rows32Or64::Single($rows) => $work,
+            Rows32Or64::Double($rows) => $work,
         }
     };
 }
@@ -54,18 +67,28 @@ macro_rules! in_precision {
 impl Gram {
     /// Over these vectors. At most `cache` bytes of rows are kept.
     pub fn new(kernel: Arc<dyn Kernel>, atoms: SparseMatrix, cache: usize) -> Self {
+        Self::in_precision(kernel, atoms, cache, Precision::Within(f64::INFINITY))
+    }
+
+    /// The same in a precision of the caller's choice.
+    pub fn in_precision(kernel: Arc<dyn Kernel>, atoms: SparseMatrix, cache: usize, precision: Precision) -> Self {
         let (extent, atoms) = (Extent::of(atoms.views()), Arc::new(atoms));
+        let is_single = |standard: &Standard| match precision {
+            Precision::Within(most) => standard.error_in_single(&extent).is_some_and(|error| error <= most),
+            Precision::Double => false,
+        };
         let rows = match kernel.standard() {
-            Some(standard) if standard.is_fine_in_single(&extent) => {
-                Precision::Single(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache))
+            Some(standard) if is_single(&standard) => {
+                Rows32Or64::Single(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache))
             }
-            Some(standard) => Precision::Double(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache)),
+            Some(standard) => Rows32Or64::Double(Rows::new(Panels::new(standard, &atoms.views()), &atoms, cache)),
             None => {
                 let panels = Panels::of_pairs(Arc::clone(&kernel), Arc::clone(&atoms));
-                Precision::Double(Rows::new(panels, &atoms, cache))
+                Rows32Or64::Double(Rows::new(panels, &atoms, cache))
             }
         };
-        let mut gram = Self { kernel, atoms, diagonal: Vec::new(), rows, evaluations: AtomicU64::new(0) };
+        let (reported, evaluations) = (OnceLock::new(), AtomicU64::new(0));
+        let mut gram = Self { kernel, atoms, diagonal: Vec::new(), rows, reported, evaluations };
         gram.diagonal = (0..gram.len() as u32).map(|a| in_precision!(gram, rows => rows.value(a, a).f64())).collect();
         gram
     }
@@ -111,6 +134,23 @@ impl Gram {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.atom));
         let runs: Vec<_> = entries.chunk_by(|a, b| a.atom == b.atom).map(|run| (run[0].atom, run)).collect();
         self.count(in_precision!(self, rows => rows.sweep(&runs, width, image, pool)));
+    }
+
+    /// Adds images as [`add_image`](Self::add_image) does, with kernel values in double precision: for what is reported.
+    pub fn add_reported_image(&self, entries: &[Entry], width: usize, image: &mut [f64], pool: &Pool) {
+        let Rows32Or64::Single(_) = &self.rows else { return self.add_image(entries, width, image, pool) };
+        // Rows are not kept: each is asked for once.
+        let rows = self.reported.get_or_init(|| {
+            let standard = self.kernel.standard().expect("single precision is for standard kernels");
+            Rows::new(Panels::new(standard, &self.atoms.views()), &self.atoms, 0)
+        });
+        let runs: Vec<_> = entries.chunk_by(|a, b| a.atom == b.atom).map(|run| (run[0].atom, run)).collect();
+        self.count(rows.sweep(&runs, width, image, pool));
+    }
+
+    /// Are the values that training works with in double precision?
+    pub fn is_double(&self) -> bool {
+        matches!(self.rows, Rows32Or64::Double(_))
     }
 
     /// `values[i * columns.len() + j] = K(rows[i], columns[j])`

@@ -144,7 +144,8 @@ impl LowRank {
 
     /// Those of the candidates that do not depend on candidates before them.
     fn of(kernel: Arc<dyn Kernel>, candidates: &SparseMatrix, limit: f64, pool: &Pool) -> Self {
-        let (all, count) = (Columns::new(kernel.clone(), candidates.clone()), candidates.rows());
+        // A vector may depend on others up to a millionth: values in single precision would leave nothing but noise.
+        let (all, count) = (Columns::in_double(kernel.clone(), candidates.clone()), candidates.rows());
         let (mut factor, mut kept): (_, Vec<usize>) = (Triangle::new(count), Vec::new());
         for start in (0..count).step_by(ROUND) {
             let end = count.min(start + ROUND);
@@ -175,7 +176,7 @@ impl LowRank {
                 }
             }
         }
-        let columns = Columns::new(kernel.clone(), candidates.select(&kept));
+        let columns = Columns::in_double(kernel.clone(), candidates.select(&kept));
         Self { kernel, columns, factor, residual: 0.0 }
     }
 

@@ -142,6 +142,48 @@ impl<'g> Metric<'g> {
         image
     }
 
+    /// The images of some vectors, given by their coefficients, with kernel values in double precision.
+    ///
+    /// Each row of the matrix is computed once for all of the vectors.
+    pub fn reported_images(&self, vectors: &[&[f64]], pool: &Pool) -> Vec<Vec<f64>> {
+        let (inside, width, count) = (self.coordinates(), self.width(), vectors.len());
+        let mut entries = Vec::new();
+        for atom in 0..self.gram.len() {
+            for (v, vector) in vectors.iter().enumerate() {
+                let own = &vector[inside.clone()][atom * width..][..width];
+                let found = own.iter().enumerate().filter(|(_, value)| **value != 0.0);
+                entries.extend(found.map(|(slot, &value)| Entry {
+                    atom: atom as u32,
+                    slot: (v * width + slot) as u32,
+                    value,
+                }));
+            }
+        }
+        let mut together = vec![0.0; self.gram.len() * width * count];
+        if !entries.is_empty() {
+            self.gram.add_reported_image(&entries, width * count, &mut together, pool);
+        }
+        let image = |(v, vector): (usize, &&[f64])| {
+            // Outside the block an image is the vector itself.
+            let mut image = vector.to_vec();
+            let rows = image[inside.clone()].chunks_exact_mut(width.max(1));
+            rows.zip(together.chunks_exact((width * count).max(1)))
+                .for_each(|(own, all)| own.copy_from_slice(&all[v * width..][..width]));
+            image
+        };
+        vectors.iter().enumerate().map(image).collect()
+    }
+
+    /// `sum_a |c_a| sqrt(K(a, a))` over the coefficients in the block: an upper bound of the length of the vector, by which
+    /// the rounding of its scores is measured.
+    pub fn mass(&self, coefficients: &[f64]) -> f64 {
+        let width = self.width();
+        let of_atom = |(atom, own): (usize, &[f64])| {
+            own.iter().map(|c| c.abs()).sum::<f64>() * self.gram.diagonal(atom as u32).abs().sqrt()
+        };
+        coefficients[self.coordinates()].chunks_exact(width.max(1)).enumerate().map(of_atom).sum()
+    }
+
     /// The inner product of two short vectors, coordinates ascending.
     pub fn inner(&self, a: &[(u64, f64)], b: &[(u64, f64)]) -> f64 {
         let (own, rest) = self.split(a);

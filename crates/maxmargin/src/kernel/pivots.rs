@@ -138,7 +138,7 @@ fn compute_columns(
         chosen.push_row(vectors.row(candidate).iter());
         factor.extend_from_slice(&parts[candidate / PART].factor[candidate % PART * k..][..rank]);
     }
-    let (columns, width) = (Columns::new(kernel.clone(), chosen), candidates.len());
+    let (columns, width) = (Columns::in_double(kernel.clone(), chosen), candidates.len());
     let factor = Rows { numbers: &factor, stride: rank, count: width };
     let compute = |_: usize, part: &mut Part| {
         let views: Vec<SparseView<'_>> = part.range.clone().map(|i| vectors.row(i)).collect();

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::course::Saved;
 use super::lanes::{Lanes, Pace};
+use super::reported::DualPoint;
 use super::rough::Rough;
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
@@ -103,7 +104,9 @@ impl Solver for Bcfw {
                 (None, Some(start)) => run.start(start, &mut course)?,
                 (None, None) => {}
             }
-            Ok::<_, Error>((run.rounds(&mut course)?, std::mem::take(&mut run.dual.blocks.w)))
+            let status = run.rounds(&mut course)?;
+            course.rest_on(&run);
+            Ok::<_, Error>((status, std::mem::take(&mut run.dual.blocks.w)))
         })?;
         let mut solution = course.finish_over(status, w)?;
         if solution.report.primal_is_bound {
@@ -510,5 +513,9 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
     /// The mean of the points: as a rule it predicts better than the last one, and there may be no exact pass for long.
     fn weights(&self) -> Option<Cow<'_, Weights>> {
         self.dual.mean().ok().map(Cow::Owned)
+    }
+
+    fn dual_point(&self) -> Result<Option<DualPoint>> {
+        self.dual.blocks.dual_point()
     }
 }

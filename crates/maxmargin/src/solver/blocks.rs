@@ -10,6 +10,7 @@
 //! outputs.
 
 use super::average::is_sound_offset;
+use super::reported::DualPoint;
 use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
@@ -261,6 +262,20 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             value += block.rhs() - 0.5 * self.limits(i).ridge * block.sum() * block.sum();
         }
         value
+    }
+
+    /// With a kernel: the point of the dual, w computed anew. Without one D is the value at w as it is.
+    pub(super) fn dual_point(&self) -> Result<Option<DualPoint>> {
+        if self.problem.metric().is_none() {
+            return Ok(None);
+        }
+        let (mut w, mut linear, mut sum) = (vec![0.0; self.w.len()], 0.0, 0.0);
+        self.sum(&mut w, |held| held.alpha)?;
+        for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
+            linear += block.rhs() - 0.5 * self.limits(i).ridge * block.sum() * block.sum();
+            sum += block.sum();
+        }
+        Ok(Some(DualPoint { w, linear, sum }))
     }
 
     /// `w = sum a lhs` from scratch: after many steps the running sum has drifted.

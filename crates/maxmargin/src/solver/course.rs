@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::reported::{self, DualPoint, Values};
 use super::state::{Header, Reader, Resumable, Writer, check, is_sound};
 use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
 use crate::error::Result;
@@ -62,6 +63,8 @@ pub(super) struct SoFar {
     pub(super) dual: f64,
     /// What the dual value is.
     worth: Worth,
+    /// By how much the gap was larger than it had seemed when P and D were last computed as they are reported.
+    shortfall: f64,
 }
 
 /// A dual value may be a lower bound of P, or an estimate of its minimum.
@@ -90,6 +93,7 @@ impl SoFar {
             // w = 0 and no slack is below everything.
             dual: 0.0,
             worth: Worth::Bound,
+            shortfall: 0.0,
         }
     }
 
@@ -102,6 +106,7 @@ impl SoFar {
         // P is negative at times where a kernel has no feature map.
         let least = if problem.metric().is_some() { -LARGEST } else { 0.0 };
         check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
+        check(self.shortfall >= 0.0 && is_sound(self.shortfall), "the shortfall")?;
         check(self.best.fits(&start.weights()) && self.best.all(is_sound), "weights")
     }
 }
@@ -109,6 +114,13 @@ impl SoFar {
 /// After the time is up P may be looked for during this share of the time that training took, at least so long.
 const MORE_TIME: f64 = 0.1;
 const LEAST_TIME: Duration = Duration::from_secs(1);
+
+/// Training that seems to be over goes on as long as the true gap exceeds what seems to be the gap by less than this share
+/// of the target: it has to fall that much further.
+const MOST_SHORTFALL: f64 = 0.9;
+
+/// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
+type Evaluate<'o> = Box<dyn Fn(&mut Weights, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
 
 /// Everything that a run keeps beside the solver's own state.
 pub(super) struct Course<'o> {
@@ -132,6 +144,14 @@ pub(super) struct Course<'o> {
     over: Option<Status>,
     /// P of the best point is at most what is known of it.
     primal_is_bound: bool,
+    /// P of the best point is that of a sample of the examples.
+    pub(super) is_estimated: bool,
+    /// P and D as they are reported.
+    evaluate: Evaluate<'o>,
+    /// The solver's dual point at the end, and what went wrong in computing it.
+    point: Result<Option<DualPoint>>,
+    /// The best weights and their values when training was found to have converged, with the P that was carried along.
+    settled: Option<(f64, Weights, Values)>,
     pub(super) so_far: SoFar,
 }
 
@@ -179,6 +199,16 @@ impl<'o> Course<'o> {
             kept: Ok(None),
             over: None,
             primal_is_bound: false,
+            is_estimated: false,
+            evaluate: Box::new(move |weights, primal, point, bound| {
+                if problem.metric().is_some() {
+                    reported::with_kernel(problem, &Pool::new(settings.threads)?, weights, point)
+                } else {
+                    reported::without_kernel(problem, (weights, primal), (point, bound))
+                }
+            }),
+            point: Ok(None),
+            settled: None,
             so_far: SoFar::at(start),
         })
     }
@@ -249,7 +279,7 @@ impl<'o> Course<'o> {
         if self.settings.resume.is_none() {
             return ControlFlow::Continue(());
         }
-        let status = self.decide(false, self.seconds());
+        let status = self.decide(false, self.seconds(), solver);
         self.keep(status, solver)
     }
 
@@ -383,7 +413,50 @@ impl<'o> Course<'o> {
     }
 
     pub(super) fn converged(&self) -> bool {
-        self.gap() <= self.target()
+        self.gap() + self.so_far.shortfall <= self.target()
+    }
+
+    /// Where training seems to have converged: is the gap that small when P and D are computed as they are reported? If not,
+    /// training goes on until it seems smaller by what was missing.
+    fn has_converged(&mut self, solver: &impl Resumable) -> bool {
+        if !self.converged() {
+            return false;
+        }
+        let is_bound = self.can_prove && self.has_bound() && self.so_far.dual.is_finite();
+        let point = if is_bound { solver.dual_point() } else { Ok(None) };
+        let found = match point {
+            Ok(None) => return true,
+            Ok(Some(point)) => {
+                let mut best = self.so_far.best.weights().into_owned();
+                (self.evaluate)(&mut best, self.so_far.primal, Some(&point), self.so_far.dual).map(|v| (best, v))
+            }
+            Err(error) => Err(error),
+        };
+        let (best, values) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.point = Err(error);
+                return true;
+            }
+        };
+        let (gap, target) = (values.primal - values.dual.unwrap_or(0.0), self.target_at(values.primal));
+        if gap <= target {
+            self.settled = Some((self.so_far.primal, best, values));
+            return true;
+        }
+        self.so_far.shortfall = (1.01 * (gap - self.gap())).max(2.0 * self.so_far.shortfall);
+        if !(self.so_far.shortfall <= MOST_SHORTFALL * target) {
+            // Rounding stands between the target and what can be proven.
+            self.so_far.stalled = true;
+        }
+        false
+    }
+
+    /// The dual point on which the report is to rest.
+    pub(super) fn rest_on(&mut self, solver: &impl Resumable) {
+        if self.point.is_ok() {
+            self.point = solver.dual_point();
+        }
     }
 
     pub(super) fn passes(&self) -> f64 {
@@ -461,15 +534,15 @@ impl<'o> Course<'o> {
         };
         let told = self.observer.on_iteration(&progress);
         let is_interrupted = told.is_break() || self.over == Some(Status::Interrupted);
-        let status = self.decide(is_interrupted, progress.seconds).or(began.map(|_| Status::MaxPasses));
+        let status = self.decide(is_interrupted, progress.seconds, solver).or(began.map(|_| Status::MaxPasses));
         let here = Here { header: &self.header, so_far: &self.so_far, solver, began };
         let told = self.observer.on_state(&progress, &here, status);
         self.keep(status.or(told.is_break().then_some(Status::Interrupted)), solver)
     }
 
     /// Is it over?
-    fn decide(&self, interrupted: bool, seconds: f64) -> Option<Status> {
-        if self.converged() || self.so_far.done {
+    fn decide(&mut self, interrupted: bool, seconds: f64, solver: &impl Resumable) -> Option<Status> {
+        if self.has_converged(solver) || self.so_far.done {
             Some(Status::Converged)
         } else if self.so_far.stalled {
             Some(Status::Stalled)
@@ -510,6 +583,13 @@ impl<'o> Course<'o> {
         result
     }
 
+    /// Does the gap exceed its target by the rounding error that D has paid for, and is that much?
+    fn is_rounding(&self, dual_error: f64) -> bool {
+        /// Less of the target is not worth a word.
+        const LITTLE: f64 = 0.01;
+        self.gap() > self.target() && dual_error > LITTLE * self.target()
+    }
+
     /// The best weights and the report on them.
     pub(super) fn finish(self, status: Status) -> Result<Solution> {
         self.finish_over(status, Weights::default())
@@ -517,11 +597,30 @@ impl<'o> Course<'o> {
 
     /// The same; the weights may have the memory of others, which the solver needs no longer.
     pub(super) fn finish_over(mut self, status: Status, others: Weights) -> Result<Solution> {
+        let point = std::mem::replace(&mut self.point, Ok(None))?;
+        let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
+        let (weights, values) = match self.settled.take().filter(|settled| settled.0 == self.so_far.primal) {
+            Some((_, best, values)) if weights.has_coefficients() => (best, values),
+            Some((_, _, values)) => (weights, values),
+            None if self.is_estimated || !self.so_far.primal.is_finite() => {
+                let primal = self.so_far.primal;
+                (weights, Values { primal, primal_error: 0.0, dual: None, dual_error: 0.0 })
+            }
+            None => {
+                let mut weights = weights;
+                let values = (self.evaluate)(&mut weights, self.so_far.primal, point.as_ref(), self.so_far.dual)?;
+                (weights, values)
+            }
+        };
+        self.so_far.primal = values.primal;
+        if let Some(dual) = values.dual.filter(|_| self.so_far.worth == Worth::Bound && self.so_far.dual.is_finite()) {
+            // Slack and norms are not negative.
+            self.so_far.dual = dual.max(self.so_far.dual.min(0.0));
+        }
         // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
         // that somebody else wrote may bring.
         let is_above = self.so_far.dual > self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c;
         // Or a kernel whose matrix has no feature map once it is rounded: then there is none.
-        let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
         if is_above && weights.has_coefficients() {
             self.so_far.worth = Worth::Estimate;
         }
@@ -533,6 +632,11 @@ impl<'o> Course<'o> {
             self.so_far.primal
         );
         self.so_far.dual = self.so_far.dual.min(self.so_far.primal);
+        let status = if status == Status::Converged && is_bound && self.is_rounding(values.dual_error) {
+            Status::Stalled
+        } else {
+            status
+        };
         let report = Report {
             solver: self.solver,
             status,
@@ -543,6 +647,7 @@ impl<'o> Course<'o> {
             },
             target: self.target(),
             primal: self.so_far.primal,
+            primal_error: values.primal_error,
             primal_is_bound: self.primal_is_bound,
             dual: self.so_far.dual,
             gap: self.gap(),

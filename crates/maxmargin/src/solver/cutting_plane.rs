@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::course::{Saved, Tightening};
 use super::line_search::{Polynomial, minimum};
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
+use super::reported::DualPoint;
 use super::state::{Resumable, Writer, check, check_point};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
@@ -133,6 +134,7 @@ impl Solver for CuttingPlane {
             None => run.first_round(&mut course)?,
         };
         let status = run.rounds(begun, &mut course)?;
+        course.rest_on(&run);
         course.finish(status)
     }
 }
@@ -542,6 +544,11 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.master)?;
         self.parts.iter().try_for_each(|lines| lines.write(out))
+    }
+
+    /// The QP's point, where its value is a bound.
+    fn dual_point(&self) -> Result<Option<DualPoint>> {
+        Ok(self.cuts_are_whole().then(|| DualPoint::of(&self.master.qp)))
     }
 }
 

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::course::Saved;
+use super::reported::DualPoint;
 use super::state::{Resumable, Writer, check};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
@@ -98,6 +99,7 @@ impl Solver for NSlack {
             None => start(problem, settings, &pool, &mut run.dual, &mut course)?,
         }
         let status = run.rounds(&mut course)?;
+        course.rest_on(&run);
         course.finish(status)
     }
 }
@@ -267,6 +269,10 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         self.dual.write(out)?;
         out.put(&self.position)
+    }
+
+    fn dual_point(&self) -> Result<Option<DualPoint>> {
+        self.dual.blocks.dual_point()
     }
 }
 

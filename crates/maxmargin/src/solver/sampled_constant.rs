@@ -85,6 +85,7 @@ impl Solver for SampledConstant {
         let (w, estimate) = run.finish()?;
         course.so_far.primal = f64::INFINITY;
         course.offer(&w, estimate.primal);
+        course.is_estimated = problem.len() > LOOKED_AT;
         let mut solution = course.finish(status)?;
         solution.train_loss = Some(estimate.train_loss);
         Ok(solution)

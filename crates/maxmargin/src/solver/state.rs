@@ -11,6 +11,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::reported::DualPoint;
 use super::{Settings, Solver};
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
@@ -22,7 +23,7 @@ use crate::weights::Weights;
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 13;
+const VERSION: u32 = 14;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -122,6 +123,11 @@ pub(super) trait Resumable {
     /// What training would return if it stopped here, for solvers whose answer is not the best point of the course.
     fn weights(&self) -> Option<Cow<'_, Weights>> {
         None
+    }
+
+    /// The point of the dual whose value is the bound, for solvers whose bound is computed anew before it is reported.
+    fn dual_point(&self) -> Result<Option<DualPoint>> {
+        Ok(None)
     }
 }
 

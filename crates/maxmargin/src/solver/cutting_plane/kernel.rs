@@ -104,7 +104,8 @@ impl<T: Task> Run<'_, '_, T> {
         }
     }
 
-    fn cuts_are_whole(&self) -> bool {
+    /// Is each cut one of all examples, so that the QP's value is a bound?
+    pub(super) fn cuts_are_whole(&self) -> bool {
         let Master { qp, drawn, .. } = &self.master;
         match self.solver.sampling.map(|sampling| sampling.scheme) {
             None => true,

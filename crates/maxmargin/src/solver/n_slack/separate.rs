@@ -13,6 +13,7 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::{OracleScratch, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::solver::course::{Course, Tightening};
+use crate::solver::reported::DualPoint;
 use crate::solver::state::{Resumable, Writer, check, check_point};
 use crate::solver::{Settings, Status};
 use crate::task::Task;
@@ -44,6 +45,10 @@ struct Memory {
 impl Resumable for Memory {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(self)
+    }
+
+    fn dual_point(&self) -> Result<Option<DualPoint>> {
+        Ok(Some(DualPoint::of(&self.qp)))
     }
 }
 
@@ -81,6 +86,7 @@ pub(super) fn separate<T: Task>(
     let mut lhs = vec![0.0; d];
     loop {
         if let ControlFlow::Break(status) = last {
+            course.rest_on(&memory);
             return Ok(status);
         }
         let before = course.gap();
