@@ -124,6 +124,7 @@ fn told(outcome: &train::Outcome) -> String {
         "c": of.c,
         "epsilon": of.epsilon,
         "primal": of.primal,
+        "primal_error": of.primal_error,
         "dual": of.dual,
         "gap": of.gap,
         "rounds": of.rounds,

@@ -517,6 +517,7 @@ fn summary_of(args: &Args, trained: &Trained, formulation: &Formulation, example
         c: step.c,
         epsilon: step.epsilon(formulation),
         primal: step.primal,
+        primal_error: step.primal_error,
         dual: step.dual,
         gap: step.gap,
         rounds: step.rounds,

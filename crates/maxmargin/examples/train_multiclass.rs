@@ -70,6 +70,7 @@ fn main() -> Result<()> {
             c: formulation.c,
             epsilon: report.target / formulation.c,
             primal: report.primal,
+            primal_error: report.primal_error,
             dual: report.dual,
             gap: report.gap,
             rounds: report.rounds,

@@ -158,6 +158,9 @@ pub struct Summary {
     /// P(w).
     #[serde(with = "exact")]
     pub primal: f64,
+    /// How far `primal` may be off by the rounding of f64; 0 in files that do not tell.
+    #[serde(with = "exact", default)]
+    pub primal_error: f64,
     /// The lower bound.
     #[serde(with = "exact")]
     pub dual: f64,

@@ -272,10 +272,20 @@ impl<'m> Described<'m> {
                     _ => ended.to_owned(),
                 },
             ),
-            ("objective", number(training.primal)),
+            ("objective", self.objective()),
             ("certificate", self.certificate()),
             ("train loss", format!("{} per example", number(training.train_loss))),
         ]
+    }
+
+    /// P, and how far it may be off where that is more than nothing.
+    fn objective(&self) -> String {
+        const WORTH_A_WORD: f64 = 1e-9;
+        let (primal, error) = (self.training.primal, self.training.primal_error);
+        if error <= WORTH_A_WORD * primal {
+            return number(primal);
+        }
+        format!("{} (computed in f64, off by at most {})", number(primal), number(error))
     }
 
     /// Can these be the weights with which training converged?
@@ -304,6 +314,9 @@ impl<'m> Described<'m> {
                 "where factors make loops, the bound is that of the relaxation's loss".to_owned()
             }
             _ if training.solver.starts_with("sampled") => "cuts are those of a sample".to_owned(),
+            Some(_) if self.approximated.as_ref().is_none_or(|how| how.left_out.is_some()) => {
+                "the bound holds for coordinates of low rank, not for the kernel".to_owned()
+            }
             Some(_) => "the kernel's values are lost in rounding".to_owned(),
             None => "the oracle is approximate".to_owned(),
         }

@@ -23,6 +23,7 @@ fn model(letters: &str, marks: &str, gaps: Gaps) -> PairAligner {
         c: 1.0,
         epsilon: 0.01,
         primal: 2.0,
+        primal_error: 0.0,
         dual: 1.9,
         gap: 0.1,
         rounds: 7,

@@ -36,6 +36,7 @@ fn model(task: TaskKind, bias: f32, expansion: Expansion) -> Model {
             c: 0.1,
             epsilon: 0.01,
             primal: 1.0 / 3.0,
+            primal_error: 0.0,
             dual: 0.3,
             gap: 1.0 / 3.0 - 0.3,
             rounds: 7,

@@ -56,6 +56,7 @@ fn summary(solution: &Solution, examples: usize) -> Summary {
         c: formulation().c,
         epsilon: 0.01,
         primal: report.primal,
+        primal_error: report.primal_error,
         dual: report.dual,
         gap: report.gap,
         rounds: report.rounds,

@@ -46,6 +46,7 @@ fn trained(text: &str, shape: Shape, settings: ParseSettings) -> Parser {
         c: 20.0,
         epsilon: 0.01,
         primal: report.primal,
+        primal_error: report.primal_error,
         dual: report.dual,
         gap: report.gap,
         rounds: report.rounds,

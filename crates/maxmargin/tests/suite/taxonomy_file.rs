@@ -31,6 +31,7 @@ fn summary() -> Summary {
         c: 0.1 + 0.2,
         epsilon: 0.01,
         primal: 1.0 / 3.0,
+        primal_error: 0.0,
         dual: 0.3,
         gap: 1.0 / 3.0 - 0.3,
         rounds: 3,
