@@ -7,6 +7,7 @@ mod beside;
 mod crew;
 
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -41,12 +42,31 @@ impl Pool {
         self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
     }
 
-    /// `f` of every item, results in the order of the items.
-    pub fn map<I: Send, R: Send>(&self, items: Vec<I>, f: impl Fn(I) -> R + Sync + Send) -> Vec<R> {
+    /// Calls `work` with every number below `count`, each once, on the threads of the pool.
+    ///
+    /// This is the only place that meets rayon: `map` and `each`, which callers use with hundreds of different types, are
+    /// thin wrappers, so that its machinery is compiled once and not once per call.
+    fn run(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         match &self.pool {
-            Some(pool) => pool.install(|| items.into_par_iter().with_max_len(1).map(f).collect()),
-            None => items.into_iter().map(f).collect(),
+            Some(pool) => pool.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work)),
+            None => (0..count).for_each(work),
         }
+    }
+
+    /// Returns `f` of every item, in the order of the items.
+    pub fn map<I: Send, R: Send>(&self, items: Vec<I>, f: impl Fn(I) -> R + Sync + Send) -> Vec<R> {
+        if self.pool.is_none() {
+            return items.into_iter().map(f).collect();
+        }
+        let items: Vec<_> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+        let results: Vec<_> = items.iter().map(|_| Mutex::new(None)).collect();
+        self.run(items.len(), &|at| {
+            let item = lock(&items[at]).take().expect("each number comes once");
+            let result = f(item);
+            *lock(&results[at]) = Some(result);
+        });
+        let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        taken.map(|result| result.expect("each number came")).collect()
     }
 
     /// `f` on one of the threads. Calls of the pool within it need not wake the others, which have just worked, each time.
@@ -60,15 +80,30 @@ impl Pool {
     /// `f` on every item in place, with its number. Of several errors the one of the first item is returned. Allocates
     /// nothing on one thread.
     pub fn each<I: Send>(&self, items: &mut [I], f: impl Fn(usize, &mut I) -> Result<()> + Sync + Send) -> Result<()> {
-        match &self.pool {
-            Some(pool) => pool
-                .install(|| {
-                    items.par_iter_mut().with_max_len(1).enumerate().find_map_first(|(at, item)| f(at, item).err())
-                })
-                .map_or(Ok(()), Err),
-            None => items.iter_mut().enumerate().try_for_each(|(at, item)| f(at, item)),
+        if self.pool.is_none() {
+            return items.iter_mut().enumerate().try_for_each(|(at, item)| f(at, item));
         }
+        let items: Vec<_> = items.iter_mut().map(Mutex::new).collect();
+        let failed = Mutex::new(None::<(usize, Error)>);
+        self.run(items.len(), &|at| {
+            if lock(&failed).as_ref().is_some_and(|(first, _)| *first < at) {
+                return;
+            }
+            if let Err(error) = f(at, &mut lock(&items[at])) {
+                let mut failed = lock(&failed);
+                if failed.as_ref().is_none_or(|(first, _)| at < *first) {
+                    *failed = Some((at, error));
+                }
+            }
+        });
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(()), |(_, error)| Err(error))
     }
+}
+
+/// Locks a slot. A panic of the work is passed on by the pool, so a poisoned slot is never read.
+fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Number of cores that this process may use.
