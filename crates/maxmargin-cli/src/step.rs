@@ -17,6 +17,7 @@ pub(crate) struct Step {
     pub(crate) primal_is_bound: bool,
     pub(crate) dual: f64,
     pub(crate) gap: f64,
+    pub(crate) rests_on_state: bool,
     pub(crate) rounds: u64,
     pub(crate) passes: f64,
     pub(crate) oracle_calls: u64,
@@ -67,6 +68,7 @@ impl Step {
             primal_is_bound: report.primal_is_bound,
             dual: report.dual,
             gap: report.gap,
+            rests_on_state: report.rests_on_state,
             rounds: report.rounds,
             passes: report.passes,
             oracle_calls: report.oracle_calls,
@@ -93,7 +95,7 @@ impl Step {
     /// Does it end with what was asked for, or as near to it as f64 goes? Without a bound that is a number of passes.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.status, Status::Converged | Status::Stalled)
-            || (self.certificate == Certificate::None && self.status == Status::MaxPasses)
+            || (self.dual == f64::NEG_INFINITY && self.status == Status::MaxPasses)
     }
 
     /// The gap that was asked for, in units of C; of P with the hard margin.

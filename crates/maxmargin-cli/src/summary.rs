@@ -41,6 +41,9 @@ pub(crate) struct Summary<'t> {
     /// None where the certificate is: no bound is known.
     dual: Option<f64>,
     gap: Option<f64>,
+    /// The bound rests on the checkpoint that training went on from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    rests_on_state: bool,
     rounds: u64,
     passes: f64,
     oracle_calls: u64,
@@ -96,6 +99,8 @@ struct Rung {
     primal: f64,
     dual: Option<f64>,
     gap: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    rests_on_state: bool,
     passes: f64,
     train_loss: f64,
     heldout_loss: Option<f64>,
@@ -110,6 +115,7 @@ impl Rung {
             primal: step.primal,
             dual: bounded(step, step.dual),
             gap: bounded(step, step.gap),
+            rests_on_state: step.rests_on_state,
             passes: step.passes,
             train_loss: step.train_loss,
             heldout_loss: step.heldout_loss(),
@@ -118,9 +124,9 @@ impl Rung {
     }
 }
 
-/// A number that needs a bound.
+/// A number that needs a bound; None where it is not known.
 fn bounded(step: &Step, x: f64) -> Option<f64> {
-    (step.certificate != Certificate::None).then_some(x)
+    (step.certificate != Certificate::None).then_some(x).filter(|x| x.is_finite())
 }
 
 impl<'t> Summary<'t> {
@@ -142,6 +148,7 @@ impl<'t> Summary<'t> {
             primal_error: step.primal_error,
             dual: bounded(step, step.dual),
             gap: bounded(step, step.gap),
+            rests_on_state: step.rests_on_state,
             rounds: step.rounds,
             passes: step.passes,
             oracle_calls: step.oracle_calls,
@@ -192,6 +199,10 @@ impl<'t> Summary<'t> {
         lines.extend(self.c.filter(|_| self.path.is_some() || self.cv.is_some()).map(|c| ("C", self.in_words(c))));
         let at_end = trained.kept.step.at_end();
         lines.extend(model.end(at_end));
+        if trained.kept.step.rests_on_state {
+            let what = "the bound rests on the checkpoint, which nobody must have changed";
+            lines.push(("resumed", what.to_owned()));
+        }
         lines.extend(self.coarse(at_end).map(|note| ("note", note)));
         lines.extend(self.excess_at_most.zip(args.kernel.bound).map(|(excess, delta)| {
             let promise = format!("at most {} above the minimum with probability {}", number(excess), 1.0 - delta);

@@ -150,7 +150,9 @@ impl Training<'_> {
         let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
+        let searched = problem.searched();
         let mut watch = Watch::new(self.display, self.halt, log, measure, self.saver());
+        watch.is_searched = searched > 0;
         let settings = self.resumed(&mut watch, &ladder, |w| problem.fits(w))?;
 
         interrupt::training_begins();
@@ -166,8 +168,7 @@ impl Training<'_> {
         .map_err(|error| self.with_line(error))?;
         let Watch { steps, kept, saver, .. } = watch;
         let is_path = folds.is_none() && (args.problem.c_path.is_some() || args.problem.c_path_per_example.is_some());
-        let kept = kept.expect("a path has at least one C");
-        let searched = problem.searched();
+        let mut kept = kept.expect("a path has at least one C");
         let is_end = kept.step.at_end().is_none();
         let at_most = if kept.step.primal_is_bound {
             Some(kept.step.primal)
@@ -179,6 +180,12 @@ impl Training<'_> {
         } else {
             None
         };
+        /// P is what was found of it if it is at most that much more.
+        const PROVEN: f64 = 1e-9;
+        let step = &mut kept.step;
+        if searched > 0 && at_most.is_some_and(|at_most| at_most <= step.primal * (1.0 + PROVEN)) {
+            step.gap = step.certificate.gap(step.primal, step.dual);
+        }
         let excess = self.excess(name, &problem.with_c(kept.step.c), kept.step.epsilon(&self.formulation))?;
         Ok(Trained {
             excess,
@@ -232,6 +239,8 @@ impl Training<'_> {
             log.go_on_after(saved.round, &ladder[saved.steps.len()..])?;
         }
         (watch.steps, watch.kept, watch.looks) = (saved.steps, saved.kept, saved.looks);
+        let steps = watch.steps.iter_mut().chain(watch.kept.as_mut().map(|kept| &mut kept.step));
+        steps.for_each(|step| step.rests_on_state = true);
         Ok(Settings { resume: Some(state), warm_start: None, ..self.settings.clone() })
     }
 
@@ -291,7 +300,11 @@ impl Training<'_> {
                 report.certificate = Certificate::Estimate;
             }
         }
-        report.gap = report.primal - report.dual;
+        report.gap = report.certificate.gap(report.primal, report.dual);
+        if watch.is_searched && report.certificate == Certificate::Estimate && report.disagreement.is_none() {
+            // P may be larger than what was found of it.
+            report.gap = f64::INFINITY;
+        }
         let train_loss = match train_loss {
             Some(estimate) => estimate,
             None => problem.train_loss(&weights, self.pool)?,
@@ -340,6 +353,7 @@ impl Trained {
             primal_is_bound: false,
             dual: 0.0,
             gap: 0.0,
+            rests_on_state: false,
             rounds: 0,
             passes: 0.0,
             oracle_calls: 0,

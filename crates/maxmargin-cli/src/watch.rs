@@ -24,6 +24,8 @@ pub(crate) struct Watch<'w> {
     pub(crate) log: Option<Log>,
     pub(crate) measure: Option<Measure<'w>>,
     pub(crate) saver: Option<Saver>,
+    /// Some examples are decoded by a search: what is found of P may be less than P.
+    pub(crate) is_searched: bool,
     /// Of the C in hand.
     pub(crate) looks: Looks,
     /// What the looks have taken.
@@ -45,7 +47,8 @@ impl<'w> Watch<'w> {
         saver: Option<Saver>,
     ) -> Self {
         let (looks, steps) = (Looks::default(), Vec::new());
-        Self { display, halt, log, measure, saver, looks, seconds_heldout: 0.0, steps, kept: None, c: 0.0, error: None }
+        let (is_searched, seconds_heldout, kept, c, error) = (false, 0.0, None, 0.0, None);
+        Self { display, halt, log, measure, saver, is_searched, looks, seconds_heldout, steps, kept, c, error }
     }
 
     /// Training begins at the next C of the ladder.

@@ -168,8 +168,22 @@ pub enum Certificate {
     Exact,
     /// The oracle is approximate: the primal value is a lower estimate of P.
     Estimate,
-    /// No bound.
+    /// No bound above 0, which every objective has.
     None,
+}
+
+impl Certificate {
+    /// The gap `primal - dual`, or infinity where none is known.
+    ///
+    /// An estimate proves nothing. Where it is not below P, it does not even tell a gap.
+    pub fn gap(self, primal: f64, dual: f64) -> f64 {
+        let gap = primal - dual;
+        match self {
+            Self::Exact => gap,
+            Self::Estimate if gap > 0.0 => gap,
+            Self::Estimate | Self::None => f64::INFINITY,
+        }
+    }
 }
 
 /// What training found out about its answer.
@@ -191,8 +205,11 @@ pub struct Report {
     pub primal_is_bound: bool,
     /// The lower bound, less its rounding error; minus infinity where the solver has none.
     pub dual: f64,
-    /// `primal - dual`
+    /// `primal - dual`; infinity where no gap is known ([`Certificate::gap`]).
     pub gap: f64,
+    /// Does the dual value rest on numbers of a saved state that came from outside and cannot be computed from the examples?
+    /// Whoever wrote that state vouches for it.
+    pub rests_on_state: bool,
     /// Rounds.
     pub rounds: u64,
     /// Oracle calls divided by n.

@@ -256,12 +256,12 @@ impl<'m> Described<'m> {
     /// The lines that summary and inspection share: how training ended. `at_end`: where that was, if the weights are from before.
     pub(crate) fn end(&self, at_end: Option<AtEnd>) -> [(&'static str, String); 4] {
         let training = self.training;
-        let ended = status(training.status, training.certificate, &training.solver);
+        let ended = self.status();
         [
             (
                 "status",
                 match at_end {
-                    Some(AtEnd { primal, gap }) if training.certificate != Certificate::None => format!(
+                    Some(AtEnd { primal, gap }) if gap.is_finite() => format!(
                         "{ended}, at objective {} and gap {}; the weights are from before, and so are their objective and gap",
                         number(primal),
                         number(gap)
@@ -331,29 +331,37 @@ impl<'m> Described<'m> {
         let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
         match training.certificate {
             Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
-            Certificate::Estimate => format!("estimate: {} ({gap})", self.why_estimate()),
-            Certificate::None => "none: this solver knows no lower bound".to_owned(),
+            Certificate::Estimate if training.gap.is_finite() => format!("estimate: {} ({gap})", self.why_estimate()),
+            Certificate::Estimate => format!("estimate: {}; no gap is known", self.why_estimate()),
+            Certificate::None if self.knows_no_bound() => "none: this solver knows no lower bound".to_owned(),
+            Certificate::None => format!("none: no lower bound above 0 was found (gap asked for: {asked})"),
+        }
+    }
+
+    /// Is the solver one that has no lower bound?
+    fn knows_no_bound(&self) -> bool {
+        self.training.dual == f64::NEG_INFINITY
+    }
+
+    fn status(&self) -> &'static str {
+        let training = self.training;
+        match training.status {
+            Status::MaxPasses if self.knows_no_bound() => "has made its passes",
+            Status::Converged if self.knows_no_bound() => "done",
+            Status::Converged => "converged",
+            Status::MaxPasses => "stopped by the number of passes (see --max-passes) before the gap was reached",
+            Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
+            Status::Interrupted => "interrupted before the gap was reached",
+            // Factor by factor it is over where the gap has not fallen for long, whatever the reason.
+            Status::Stalled if training.certificate == Certificate::Estimate || is_factorwise(&training.solver) => {
+                "stalled: the gap falls no further"
+            }
+            Status::Stalled => "stalled: nothing more is gained in f64",
+            Status::Infeasible => "infeasible: the data cannot be separated",
         }
     }
 }
 
 fn is_factorwise(solver: &str) -> bool {
     matches!(solver, "gdmm" | "soft-bcfw")
-}
-
-fn status(status: Status, certificate: Certificate, solver: &str) -> &'static str {
-    match status {
-        Status::MaxPasses if certificate == Certificate::None => "has made its passes",
-        Status::Converged if certificate == Certificate::None => "done",
-        Status::Converged => "converged",
-        Status::MaxPasses => "stopped by the number of passes (see --max-passes) before the gap was reached",
-        Status::MaxSeconds => "stopped by --max-seconds before the gap was reached",
-        Status::Interrupted => "interrupted before the gap was reached",
-        // Factor by factor it is over where the gap has not fallen for long, whatever the reason.
-        Status::Stalled if certificate == Certificate::Estimate || is_factorwise(solver) => {
-            "stalled: the gap falls no further"
-        }
-        Status::Stalled => "stalled: nothing more is gained in f64",
-        Status::Infeasible => "infeasible: the data cannot be separated",
-    }
 }

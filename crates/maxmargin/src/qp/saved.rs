@@ -9,6 +9,9 @@ use super::dual::Dual;
 /// Numbers that are read are at most this, far above any of a true run: what is built of them does not overflow.
 pub(crate) const LARGEST: f64 = 1e100;
 
+/// Relative error of the sum of a group's variables.
+const ROUNDING: f64 = 1e-11;
+
 /// What a [`Qp`] writes: all of it but what each solve fills anew.
 #[derive(Debug, Deserialize)]
 pub(super) struct Saved {
@@ -44,6 +47,13 @@ impl TryFrom<Saved> for Qp {
                 && (0.0..=LARGEST).contains(&dual.a[j])
                 && dual.norm[j] == dual.hessian.at(j, j).max(0.0).sqrt()
         };
+        // The variables of a group take all of its cap, where it has one.
+        let mut sums = vec![0.0; p];
+        dual.group.iter().zip(&dual.a).filter(|(g, _)| **g < p).for_each(|(&g, a)| sums[g] += a);
+        let is_full = |(sum, cap): (&f64, &f64)| cap.is_infinite() || (sum - cap).abs() <= ROUNDING * cap;
+        if !sums.iter().zip(&dual.caps).all(is_full) {
+            return Err("variables that do not take what their groups have");
+        }
         if !slacks_fit || !cuts.iter().enumerate().all(cut_fits) || !dual.gradient.iter().all(|g| g.is_finite()) {
             return Err("cuts and variables that do not fit");
         }

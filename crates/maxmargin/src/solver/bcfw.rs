@@ -235,6 +235,9 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
+        if saved.is_foreign {
+            course.check_bound(self.dual.blocks.rederive(saved.growth.unwrap_or(1.0))?)?;
+        }
         self.visits.read(&mut saved.reader)?;
         self.position = saved.reader.take()?;
         let Position { stage, visited, tally, last, .. } = &self.position;

@@ -10,12 +10,14 @@
 //! outputs.
 
 use super::average::is_sound_offset;
+use super::course::Rederived;
 use super::reported::DualPoint;
 use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
+use crate::sparse::dot;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -92,6 +94,33 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
         }
         self.w = reader.take()?;
         check_point(&self.w, problem)
+    }
+
+    /// Checks a state that came from outside: the dual variables are feasible, and w is the vector that they make. Returns D
+    /// at that vector.
+    ///
+    /// `growth`: what C has been multiplied by since the state was saved.
+    pub(super) fn rederive(&self, growth: f64) -> Result<Rederived> {
+        /// Relative errors that running sums may have, of w itself and of the terms that cancel in it.
+        const ROUNDING: f64 = 1e-9;
+        const ROUNDING_OF_TERMS: f64 = 1e-12;
+        let (mut linear, mut mass) = (0.0, 0.0);
+        for (i, block) in self.own.iter().enumerate().filter(|(_, block)| !block.held.is_empty()) {
+            let limits = self.limits(i);
+            check(block.sum() <= limits.cap / growth * (1.0 + ROUNDING), "dual variables")?;
+            linear += block.rhs() - 0.5 * limits.ridge * block.sum() * block.sum();
+            mass += block.mass();
+        }
+        let mut w = vec![0.0; self.w.len()];
+        self.sum(&mut w, |held| held.alpha)?;
+        let saved = if self.w.has_coefficients() { self.w.coefficients() } else { self.w.as_slice() };
+        let largest = w.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let error = ROUNDING * largest + ROUNDING_OF_TERMS * mass;
+        check(w.iter().zip(saved).all(|(a, b)| (a - b).abs() <= error), "weights")?;
+        // With a kernel D is computed anew at the end of each run.
+        let norm2 = if self.w.has_coefficients() { self.w.norm2() } else { dot(&w, &w) };
+        let scale = linear.abs() + norm2;
+        Ok(Rederived { dual: linear - 0.5 * norm2, scale, from_examples: true })
     }
 
     /// C has grown by this factor (or shrunk): of the multiples of a that are feasible for the new C the best.

@@ -119,6 +119,9 @@ const LEAST_TIME: Duration = Duration::from_secs(1);
 /// of the target: it has to fall that much further.
 const MOST_SHORTFALL: f64 = 0.9;
 
+/// Relative rounding error of a P that was carried along from round to round.
+const CARRIED: f64 = 1e-9;
+
 /// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
 type Evaluate<'o> = Box<dyn Fn(&mut Weights, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
 
@@ -144,10 +147,19 @@ pub(super) struct Course<'o> {
     over: Option<Status>,
     /// P of the best point is at most what is known of it.
     primal_is_bound: bool,
+    /// The solver knows P of its points as an upper bound only.
+    primal_is_upper: bool,
+    /// The run went on from a state that came from outside, and its bound rests on numbers in that state that cannot be
+    /// computed from the examples.
+    rests_on_state: bool,
+    /// The run went on from a state that came from outside.
+    is_foreign: bool,
     /// P of the best point is that of a sample of the examples.
     pub(super) is_estimated: bool,
     /// P and D as they are reported.
     evaluate: Evaluate<'o>,
+    /// P of some weights, and how far rounding may move it.
+    objective: Box<dyn Fn(&Weights) -> Result<(f64, f64)> + 'o>,
     /// The solver's dual point at the end, and what went wrong in computing it.
     point: Result<Option<DualPoint>>,
     /// The best weights and their values when training was found to have converged, with the P that was carried along.
@@ -161,6 +173,18 @@ pub(super) struct Saved<'s> {
     pub(super) reader: Reader<'s>,
     /// What C has been multiplied by since, where it is another. The course is a new one then.
     pub(super) growth: Option<f64>,
+    /// The state came from outside: numbers on which the bound rests are to be computed anew.
+    pub(super) is_foreign: bool,
+}
+
+/// A dual value that was computed anew from a state that came from outside.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rederived {
+    pub(super) dual: f64,
+    /// The size of the numbers that were added up.
+    pub(super) scale: f64,
+    /// Was it computed from the dual variables and the examples alone, so that the bound does not rest on the state?
+    pub(super) from_examples: bool,
 }
 
 impl<'o> Course<'o> {
@@ -199,6 +223,9 @@ impl<'o> Course<'o> {
             kept: Ok(None),
             over: None,
             primal_is_bound: false,
+            primal_is_upper: false,
+            rests_on_state: false,
+            is_foreign: false,
             is_estimated: false,
             evaluate: Box::new(move |weights, primal, point, bound| {
                 if problem.metric().is_some() {
@@ -206,6 +233,10 @@ impl<'o> Course<'o> {
                 } else {
                     reported::without_kernel(problem, (weights, primal), (point, bound))
                 }
+            }),
+            objective: Box::new(move |weights| {
+                let primal = problem.objective(weights, &Pool::new(settings.threads)?)?;
+                Ok((primal, problem.sizes()?.error_of_primal(primal, problem.length(weights))))
             }),
             point: Ok(None),
             settled: None,
@@ -224,6 +255,12 @@ impl<'o> Course<'o> {
     /// Ends after `passes` where the user names no limit.
     pub(super) fn at_most_passes(mut self, passes: f64) -> Self {
         self.max_passes.get_or_insert(passes);
+        self
+    }
+
+    /// The course of a solver that knows P of its points as an upper bound only.
+    pub(super) fn with_upper_primal(mut self) -> Self {
+        self.primal_is_upper = true;
         self
     }
 
@@ -268,10 +305,44 @@ impl<'o> Course<'o> {
             check(primal.is_finite(), "weights")?;
             self.so_far.verified = true;
         } else {
+            if state.is_foreign() {
+                self.check_values(&so_far)?;
+            }
             self.earlier = so_far.seconds;
             self.so_far = so_far;
         }
-        Ok(Some(Saved { reader, growth }))
+        (self.is_foreign, self.rests_on_state) = (state.is_foreign(), state.is_foreign());
+        Ok(Some(Saved { reader, growth, is_foreign: state.is_foreign() }))
+    }
+
+    /// Computes P of the best point of a state that came from outside, and refuses the state where it tells another P, or a
+    /// bound above P. With a kernel both are computed anew at the end of each run.
+    fn check_values(&self, so_far: &SoFar) -> Result<()> {
+        let best = so_far.best.weights();
+        if best.has_coefficients() || !so_far.primal.is_finite() {
+            return Ok(());
+        }
+        let (primal, error) = (self.objective)(&best)?;
+        check(self.is_primal(so_far.primal, primal, error), "the objective")?;
+        let error = error.max(CARRIED * primal);
+        check(so_far.worth == Worth::Estimate || so_far.dual <= so_far.primal + error, "the bound")
+    }
+
+    /// Can `told` be P of weights whose P was computed as `primal`, off by at most `error`?
+    fn is_primal(&self, told: f64, primal: f64, error: f64) -> bool {
+        let error = error.max(CARRIED * primal);
+        told >= primal - error && (self.primal_is_upper || told <= primal + error)
+    }
+
+    /// After a state that came from outside was read: refuses it where it tells a better bound than its dual variables give.
+    pub(super) fn check_bound(&mut self, value: Rederived) -> Result<()> {
+        /// Relative rounding error of a long sum.
+        const ROUNDING: f64 = 1e-12;
+        if self.has_bound() && self.so_far.dual > value.dual + ROUNDING * value.scale {
+            return check(false, "the bound");
+        }
+        self.rests_on_state &= !value.from_examples;
+        Ok(())
     }
 
     /// Before the first round: is a resumed run over already?
@@ -293,7 +364,11 @@ impl<'o> Course<'o> {
     }
 
     fn save(&self, solver: &impl Resumable) -> Result<State> {
-        Here { header: &self.header, so_far: &self.so_far, solver, began: None }.save()
+        self.here(solver, None).save()
+    }
+
+    fn here<'h, S>(&'h self, solver: &'h S, began: Option<&'h State>) -> Here<'h, 'o, S> {
+        Here { header: &self.header, so_far: &self.so_far, solver, began, is_foreign: self.rests_on_state }
     }
 
     /// Where there is a limit of passes: what it leaves of them, and the state here, with which the next round begins.
@@ -535,7 +610,8 @@ impl<'o> Course<'o> {
         let told = self.observer.on_iteration(&progress);
         let is_interrupted = told.is_break() || self.over == Some(Status::Interrupted);
         let status = self.decide(is_interrupted, progress.seconds, solver).or(began.map(|_| Status::MaxPasses));
-        let here = Here { header: &self.header, so_far: &self.so_far, solver, began };
+        let Self { header, so_far, rests_on_state, .. } = self;
+        let here = Here { header, so_far, solver, began, is_foreign: *rests_on_state };
         let told = self.observer.on_state(&progress, &here, status);
         self.keep(status.or(told.is_break().then_some(Status::Interrupted)), solver)
     }
@@ -613,6 +689,13 @@ impl<'o> Course<'o> {
             }
         };
         self.so_far.primal = values.primal;
+        if self.is_foreign && !(weights.has_coefficients() || self.primal_is_bound) && values.primal.is_finite() {
+            // Sums that solvers carry along went through the state too.
+            let (primal, error) = (self.objective)(&weights)?;
+            if !self.is_primal(values.primal, primal, error) {
+                self.so_far.primal = primal;
+            }
+        }
         if let Some(dual) = values.dual.filter(|_| self.so_far.worth == Worth::Bound && self.so_far.dual.is_finite()) {
             // Slack and norms are not negative.
             self.so_far.dual = dual.max(self.so_far.dual.min(0.0));
@@ -637,20 +720,27 @@ impl<'o> Course<'o> {
         } else {
             status
         };
+        let (primal, dual) = (self.so_far.primal, self.so_far.dual);
+        // Slack and norms are never negative, so a bound of 0 tells nothing, unless P is as near to 0 as was asked for.
+        let is_nothing = dual <= 0.0 && primal > 0.0 && self.gap() > self.target();
+        let certificate = match dual {
+            f64::NEG_INFINITY => Certificate::None,
+            _ if is_bound && is_nothing => Certificate::None,
+            _ if is_bound => Certificate::Exact,
+            _ => Certificate::Estimate,
+        };
+        let gap = certificate.gap(primal, dual);
         let report = Report {
             solver: self.solver,
             status,
-            certificate: match self.so_far.dual {
-                f64::NEG_INFINITY => Certificate::None,
-                _ if is_bound => Certificate::Exact,
-                _ => Certificate::Estimate,
-            },
+            certificate,
             target: self.target(),
             primal: self.so_far.primal,
             primal_error: values.primal_error,
             primal_is_bound: self.primal_is_bound,
-            dual: self.so_far.dual,
-            gap: self.gap(),
+            dual,
+            gap,
+            rests_on_state: self.rests_on_state && certificate == Certificate::Exact,
             rounds: self.so_far.rounds,
             passes: self.passes(),
             oracle_calls: self.so_far.oracle_calls,
@@ -673,6 +763,7 @@ struct Here<'h, 'o, S> {
     solver: &'h S,
     /// Where the round began, if it was cut short.
     began: Option<&'h State>,
+    is_foreign: bool,
 }
 
 impl<S: Resumable> Snapshot for Here<'_, '_, S> {
@@ -692,6 +783,6 @@ impl<S: Resumable> Snapshot for Here<'_, '_, S> {
         let mut writer = Writer::new(self.header)?;
         writer.put(self.so_far)?;
         self.solver.write(&mut writer)?;
-        Ok(writer.finish())
+        Ok(writer.finish(self.is_foreign))
     }
 }

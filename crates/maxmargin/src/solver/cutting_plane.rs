@@ -306,6 +306,9 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             self.master.tightening = Tightening::default();
         } else {
             check(qp.caps() == caps, "the caps")?;
+            if saved.is_foreign && self.problem.metric().is_none() {
+                course.check_bound(DualPoint::of(&self.master.qp).rederived())?;
+            }
         }
         self.settle(course)?;
         Ok(course.begin(self))

@@ -22,7 +22,7 @@ use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
-use super::course::SoFar;
+use super::course::{Rederived, SoFar};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
@@ -329,6 +329,14 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             let saved_place: Place = saved.reader.take()?;
             saved_place.check()?;
             let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
+            if saved.is_foreign {
+                let w_follows = matches!(saved_place.phase, Phase::SmallC { .. } | Phase::Coordinates);
+                let (dual, scale) = coordinates.rederive(saved.growth.unwrap_or(1.0), w_follows)?;
+                // Newton steps know bounds at other variables than these.
+                if w_follows && !saved_place.without_newton {
+                    course.check_bound(Rederived { dual, scale, from_examples: true })?;
+                }
+            }
             if let Some(growth) = saved.growth {
                 coordinates.follow_c(growth);
             } else {

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use super::course::Rederived;
 use super::lines::{Keep, Lines, Sums, mean_cut, parts_of_a_group};
 use super::state::{Resumable, Writer, check, check_weights, is_sound};
 use super::{Course, Observer, Settings, Solution, Solver};
@@ -62,6 +63,10 @@ impl Solver for FrankWolfe {
                 if let Some(growth) = saved.growth {
                     point.rescale(growth);
                     course.bound(point.dual());
+                }
+                if saved.is_foreign {
+                    let (dual, scale) = (point.dual(), point.l.abs() + norm2(&point.w));
+                    course.check_bound(Rederived { dual, scale, from_examples: false })?;
                 }
                 point
             }

@@ -215,7 +215,7 @@ impl Solver for Gdmm {
             return Err(Error::setting("solver", rule));
         }
         let zero = self.short_rows(problem.task()).map_or_else(|| problem.zero(), Weights::zeros_with_short_rows);
-        let mut course = Course::from_weights(self, problem, settings, observer, zero.clone())?;
+        let mut course = Course::from_weights(self, problem, settings, observer, zero.clone())?.with_upper_primal();
         if !self.certify {
             course = course.with_estimate().at_most_passes(PASSES);
         }

@@ -158,6 +158,9 @@ impl<T: Task> Run<'_, '_, T> {
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
+        if saved.is_foreign {
+            course.check_bound(self.dual.blocks.rederive(saved.growth.unwrap_or(1.0))?)?;
+        }
         let position: Position = saved.reader.take()?;
         let Position { next, added, waiting, .. } = position;
         check([next, added, waiting].iter().all(|&count| count <= self.problem.len()), "the sweep")?;

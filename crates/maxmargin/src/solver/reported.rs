@@ -4,6 +4,7 @@
 //! along is good enough to train with, but not to be reported: kernel values may be in single precision, and at a large C
 //! the terms of D nearly cancel. So both are computed anew at the end, and D pays for its rounding error.
 
+use super::course::Rederived;
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
@@ -33,6 +34,13 @@ impl DualPoint {
             sum += a;
         }
         Self { w, linear, sum }
+    }
+
+    /// Its value without a kernel, where it was computed from a state that came from outside. With a kernel the value is
+    /// computed anew at the end of each run.
+    pub(super) fn rederived(&self) -> Rederived {
+        let norm2 = dot(&self.w, &self.w);
+        Rederived { dual: self.linear - 0.5 * norm2, scale: self.linear.abs() + norm2, from_examples: false }
     }
 }
 

@@ -59,10 +59,21 @@ const BACK: usize = 4;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct State {
     bytes: Vec<u8>,
+    /// Did the bytes, or those of a state that the run went on from, come from outside? Somebody may have changed them.
+    is_foreign: bool,
 }
+
+/// States are equal if their bytes are.
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for State {}
 
 impl State {
     /// The bytes, to be kept in a file.
@@ -85,7 +96,12 @@ impl State {
         if crc32fast::hash(parts) != u32::from_le_bytes(*checksum) {
             return Err(damaged("its checksum does not fit"));
         }
-        Ok(Self { bytes })
+        Ok(Self { bytes, is_foreign: true })
+    }
+
+    /// Can the state have been changed since a run of this program saved it?
+    pub(super) fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     fn parts(&self) -> &[u8] {
@@ -150,10 +166,11 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> State {
+    /// `is_foreign`: does the state rest on one that came from outside?
+    pub(super) fn finish(mut self, is_foreign: bool) -> State {
         let checksum = crc32fast::hash(&self.bytes);
         self.bytes.extend(checksum.to_le_bytes());
-        State { bytes: self.bytes }
+        State { bytes: self.bytes, is_foreign }
     }
 }
 

@@ -88,6 +88,12 @@ impl<Y> Block<Y> {
         self.held.iter().map(|held| held.alpha).sum()
     }
 
+    /// `sum_j a_j |lhs_j|`
+    pub(super) fn mass(&self) -> f64 {
+        let norm = |j: usize| self.gram[place(j, j)].max(0.0).sqrt();
+        self.held.iter().enumerate().map(|(j, held)| held.alpha * norm(j)).sum()
+    }
+
     /// `sum_j a_j rhs_j`
     pub(super) fn rhs(&self) -> f64 {
         self.held.iter().map(|held| held.alpha * held.term.rhs).sum()

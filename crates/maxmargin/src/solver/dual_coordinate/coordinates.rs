@@ -150,6 +150,33 @@ impl<'b, B: Blocks> Coordinates<'b, B> {
         Ok(Self::at(blocks, penalty, now))
     }
 
+    /// Checks variables that came from outside: they are feasible, and w is the vector that they make, where Newton's method
+    /// has not moved it on (`w_follows`). Returns D at that vector.
+    ///
+    /// `growth`: what C has been multiplied by since they were saved.
+    pub(super) fn rederive(&self, growth: f64, w_follows: bool) -> Result<(f64, f64)> {
+        /// Relative errors that running sums may have, of w itself and of the terms that cancel in it.
+        const ROUNDING: f64 = 1e-9;
+        const ROUNDING_OF_TERMS: f64 = 1e-12;
+        let (blocks, width) = (self.blocks, self.blocks.width());
+        let (mut mass, mut ridges) = (0.0, 0.0);
+        for i in 0..blocks.len() {
+            let example = blocks.example(i);
+            let limits = example.limits(self.penalty, 1.0);
+            let sum: f64 = self.now.a[i * width..][..width].iter().sum();
+            check(sum <= limits.cap / growth * (1.0 + ROUNDING), "dual variables")?;
+            mass += sum * example.norm2.sqrt();
+            ridges += if sum > 0.0 { 0.5 * limits.ridge * sum * sum } else { 0.0 };
+        }
+        let fresh = Self::from_variables(blocks, self.penalty, self.now.w.len(), 0, self.now.a.clone());
+        let (a, b) = (fresh.now.w.as_slice(), self.now.w.as_slice());
+        let largest = a.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let error = ROUNDING * largest + ROUNDING_OF_TERMS * mass;
+        check(!w_follows || a.iter().zip(b).all(|(a, b)| (a - b).abs() <= error), "weights")?;
+        let norm2 = dot(a, a);
+        Ok((fresh.now.rhs - ridges - 0.5 * norm2, fresh.now.rhs.abs() + ridges + norm2))
+    }
+
     /// All examples take part again.
     pub(super) fn wake_all(&mut self) {
         let blocks = self.blocks;

@@ -77,6 +77,9 @@ pub(super) fn separate<T: Task>(
     if let Some(mut saved) = course.resume(problem, pool)? {
         memory = saved.reader.take::<Memory>()?;
         memory.check(problem)?;
+        if saved.is_foreign {
+            course.check_bound(DualPoint::of(&memory.qp).rederived())?;
+        }
         last = course.begin(&memory);
     } else {
         memory = Memory::new(settings.warm_start.clone().unwrap_or_else(|| problem.zero()));
