@@ -40,12 +40,6 @@ def parse() -> argparse.Namespace:
         help="run one case, or the known one of this name, and keep its files",
     )
     parser.add_argument("--known", action="store_true", help="the known regression cases alone")
-    parser.add_argument(
-        "--strict-zero",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="an exact bound of 0 is a failure [on]",
-    )
     parser.add_argument("--self-test", action="store_true", help="test the referee itself")
     return parser.parse_args()
 
@@ -186,7 +180,7 @@ def main() -> int:
         return run_tests()
     program = args.program if os.sep not in args.program else str(Path(args.program).resolve())
     folder = (args.keep or Path(tempfile.mkdtemp(prefix="referee-"))).resolve()
-    options = Options(program, folder, keeps_all=bool(args.replay), strict_zero=args.strict_zero)
+    options = Options(program, folder, keeps_all=bool(args.replay))
     began = time.perf_counter()
     outcomes = run_all(args, options)
     if args.replay:

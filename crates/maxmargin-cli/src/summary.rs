@@ -96,6 +96,7 @@ pub(crate) struct Summary<'t> {
 struct Rung {
     c: f64,
     status: Status,
+    certificate: Certificate,
     primal: f64,
     dual: Option<f64>,
     gap: Option<f64>,
@@ -112,6 +113,7 @@ impl Rung {
         Self {
             c: step.c,
             status: step.status,
+            certificate: step.certificate,
             primal: step.primal,
             dual: bounded(step, step.dual),
             gap: bounded(step, step.gap),

@@ -505,6 +505,11 @@ fn summary_of(args: &Args, trained: &Trained, formulation: &Formulation, example
         let what = "the data cannot be separated without slack; use --penalty linear (no model was written)";
         return Err(Failure::Data(format!("{}: {what}", args.input.display())));
     }
+    if !step.primal.is_finite() && formulation.penalty != maxmargin::problem::Penalty::Hard {
+        let what = "training diverged: this kernel is no inner product, and with it the objective has no minimum; take \
+                    another kernel or a smaller C (no model was written)";
+        return Err(Failure::Data(what.to_owned()));
+    }
     if step.primal.is_infinite() {
         let what = "stopped before any w was found that separates the data; no model was written";
         return Err(Failure::Data(what.to_owned()));

@@ -79,7 +79,7 @@ impl GraphLabeller {
             }
             copy(own.blocks()[self.shape.domains.len() + from], task.blocks()[shape.domains.len() + at]);
         }
-        is_any.then_some(w)
+        (is_any || w.is_empty()).then_some(w)
     }
 
     pub(super) fn container(&self) -> Result<Container<'_>> {

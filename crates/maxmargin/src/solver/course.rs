@@ -158,8 +158,8 @@ pub(super) struct Course<'o> {
     pub(super) is_estimated: bool,
     /// P and D as they are reported.
     evaluate: Evaluate<'o>,
-    /// P of some weights, and how far rounding may move it.
-    objective: Box<dyn Fn(&Weights) -> Result<(f64, f64)> + 'o>,
+    /// P of some weights, and how far rounding may move it; None where decoding is a search, which another day finds more.
+    objective: Box<dyn Fn(&Weights) -> Result<Option<(f64, f64)>> + 'o>,
     /// The solver's dual point at the end, and what went wrong in computing it.
     point: Result<Option<DualPoint>>,
     /// The best weights and their values when training was found to have converged, with the P that was carried along.
@@ -235,8 +235,11 @@ impl<'o> Course<'o> {
                 }
             }),
             objective: Box::new(move |weights| {
+                if problem.searched() > 0 {
+                    return Ok(None);
+                }
                 let primal = problem.objective(weights, &Pool::new(settings.threads)?)?;
-                Ok((primal, problem.sizes()?.error_of_primal(primal, problem.length(weights))))
+                Ok(Some((primal, problem.sizes()?.error_of_primal(primal, problem.length(weights)))))
             }),
             point: Ok(None),
             settled: None,
@@ -322,7 +325,7 @@ impl<'o> Course<'o> {
         if best.has_coefficients() || !so_far.primal.is_finite() {
             return Ok(());
         }
-        let (primal, error) = (self.objective)(&best)?;
+        let Some((primal, error)) = (self.objective)(&best)? else { return Ok(()) };
         check(self.is_primal(so_far.primal, primal, error), "the objective")?;
         let error = error.max(CARRIED * primal);
         check(so_far.worth == Worth::Estimate || so_far.dual <= so_far.primal + error, "the bound")
@@ -691,9 +694,9 @@ impl<'o> Course<'o> {
         self.so_far.primal = values.primal;
         if self.is_foreign && !(weights.has_coefficients() || self.primal_is_bound) && values.primal.is_finite() {
             // Sums that solvers carry along went through the state too.
-            let (primal, error) = (self.objective)(&weights)?;
-            if !self.is_primal(values.primal, primal, error) {
-                self.so_far.primal = primal;
+            match (self.objective)(&weights)? {
+                Some((primal, error)) if !self.is_primal(values.primal, primal, error) => self.so_far.primal = primal,
+                _ => {}
             }
         }
         if let Some(dual) = values.dual.filter(|_| self.so_far.worth == Worth::Bound && self.so_far.dual.is_finite()) {
