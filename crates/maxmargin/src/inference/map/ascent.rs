@@ -129,7 +129,8 @@ impl Ascent {
             }
             gap = bound - value;
             if gap <= ROUNDING * scale {
-                gap = 0.0;
+                // Not 0: times a large C it still counts.
+                gap = gap.max(0.0);
                 break;
             }
             if sweep % WINDOW == 0 {

@@ -21,6 +21,9 @@ const SMALL_TABLE: u32 = 256;
 /// A multiplier below this share of U is rounding.
 const NOTHING: f64 = 1e-12;
 
+/// Rounding error of a sum of scores and messages, relative to the sum of their absolute values.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 /// The power of the passes so far that a point counts for in the mean.
 const LATER: i32 = 4;
 
@@ -80,6 +83,11 @@ impl Few {
 
     fn has(&self, label: u32) -> bool {
         self.entries.iter().any(|entry| entry.0 == label)
+    }
+
+    /// The largest absolute value.
+    fn largest(&self) -> f64 {
+        self.entries.iter().fold(0.0, |most, entry| most.max(entry.1.abs()))
     }
 }
 
@@ -147,6 +155,17 @@ fn to_variable(duals: &Duals, structure: &Structure<'_>, v: usize, sum: &mut Few
     sum.entries.clear();
     for joint in structure.joints(v) {
         add_message(duals, structure, joint.factor as usize, (joint.number as usize, v), sum);
+    }
+}
+
+/// Messages from all factors to variable v, each rounded by itself as in [`to_factor`]: what they add to the variable and
+/// take from the factors is the same.
+fn to_variable_as_rounded(duals: &Duals, structure: &Structure<'_>, v: usize, one: &mut Few, sum: &mut Few) {
+    sum.entries.clear();
+    for joint in structure.joints(v) {
+        one.entries.clear();
+        add_message(duals, structure, joint.factor as usize, (joint.number as usize, v), one);
+        one.entries.iter().for_each(|&(label, value)| sum.add(label, value));
     }
 }
 
@@ -438,9 +457,14 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// Leaves the scores of all labels of a variable in `range`, with its cost and its messages. The structure is filled.
     pub(super) fn score_variable(&self, i: usize, v: usize, scratch: &mut Scratch<'a>) {
+        to_variable(&self.duals[i], &scratch.structure, v, &mut scratch.message);
+        self.score_with_message(i, v, scratch);
+    }
+
+    /// The same with the messages that are in `message`.
+    fn score_with_message(&self, i: usize, v: usize, scratch: &mut Scratch<'a>) {
         let Scratch { structure, parts, truth, message, range, .. } = scratch;
         let (x, labels) = (self.problem.input(i), structure.domains[v]);
-        to_variable(&self.duals[i], structure, v, message);
         range.clear();
         range.resize(labels as usize, self.cost(truth[v]));
         range[truth[v] as usize] = 0.0;
@@ -459,28 +483,40 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         table_of(&self.w, structure, f, messages, self.rho, range);
     }
 
-    /// `U_i` times what the messages bound the example's loss by.
+    /// `U_i` times an upper bound on the loss of example i, by the messages. The bound includes the rounding error of the
+    /// sums: messages may be far larger than the bound, in which they cancel.
     pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
         let (x, problem) = (self.problem.input(i), self.problem);
         self.fill(i, &self.duals[i], scratch);
         let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
-        let most = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut size = sum.abs();
+        let largest = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut one = Few::default();
         for v in 0..scratch.structure.domains.len() {
-            self.score_variable(i, v, scratch);
-            sum += most(&scratch.range);
+            let Scratch { structure, message, .. } = &mut *scratch;
+            to_variable_as_rounded(&self.duals[i], structure, v, &mut one, message);
+            self.score_with_message(i, v, scratch);
+            let most = largest(&scratch.range);
+            sum += most;
+            size += most.abs();
         }
         for f in 0..scratch.structure.factors.len() {
             let Factor { part, arity, .. } = scratch.structure.factors[f];
-            sum += if let Some(ordered) = self.orders.of(part.block) {
+            let most = if let Some(ordered) = self.orders.of(part.block) {
                 let Scratch { structure, messages, .. } = &mut *scratch;
                 to_factor(&self.duals[i], structure, f, messages);
                 let (table, messages) = (self.w.of(part.block), &messages[..arity as usize]);
                 best_pair(ordered, table, self.rho, messages, |_| false).expect("a table has labels").1
             } else {
                 self.score_factor(i, f, scratch);
-                most(&scratch.range)
+                largest(&scratch.range)
             };
+            // Each message is added to the scores of its variable, and subtracted from those of its factor.
+            let of_messages: f64 = scratch.messages[..arity as usize].iter().map(Few::largest).sum();
+            sum += most;
+            size += most.abs() + 2.0 * self.rho * of_messages;
         }
+        sum += ROUNDING * size;
         Ok(cap(problem, i) * sum)
     }
 }
