@@ -264,14 +264,15 @@ impl<'t> Summary<'t> {
         };
         let why = match (self.task, rescaling) {
             (TaskKind::Parse, _) => "which are too long (--exact-words)",
-            (_, Rescaling::Slack) => "as slack rescaling needs it here",
             (TaskKind::Graph, Rescaling::Margin) => "whose factors make loops",
-            (_, Rescaling::Margin) => "as the pairs of labels make loops",
+            (TaskKind::Graph, Rescaling::Slack) => "whose factors make loops, or which are too large to count errors",
+            (TaskKind::Multilabel, _) => "as the pairs of labels make loops",
+            _ => "as slack rescaling needs it here",
         };
-        let at_most = match (self.primal_at_most.map(number), self.task) {
-            (None, _) => String::new(),
-            (Some(p), TaskKind::Parse) => format!("; the objective is at most {p}"),
-            (Some(p), _) => format!("; the objective with the relaxation's loss, the most that it can be, is {p}"),
+        let at_most = match (self.primal_at_most.map(number), self.task, rescaling) {
+            (None, ..) => String::new(),
+            (Some(p), TaskKind::Parse, _) | (Some(p), _, Rescaling::Slack) => format!("; the objective is at most {p}"),
+            (Some(p), ..) => format!("; the objective with the relaxation's loss, the most that it can be, is {p}"),
         };
         let (n, all) = (count(searched), counted(self.examples, noun));
         format!("searched, not exact, for {n} of {all}, {why}: the certificate is an estimate{at_most}")

@@ -94,13 +94,16 @@ pub struct OracleScratch<T: Task> {
     task: T::Scratch,
     scores: Vec<f64>,
     trial: T::Output,
+    /// Upper bound on H, where the last call of the oracle searched with several argmaxes.
+    searched_at_most: Option<f64>,
     /// The output that the last call of the oracle found.
     pub y: T::Output,
 }
 
 impl<T: Task> Default for OracleScratch<T> {
     fn default() -> Self {
-        Self { task: T::Scratch::default(), scores: Vec::new(), trial: T::Output::default(), y: T::Output::default() }
+        let (task, trial, y) = (T::Scratch::default(), T::Output::default(), T::Output::default());
+        Self { task, scores: Vec::new(), trial, searched_at_most: None, y }
     }
 }
 
@@ -150,10 +153,10 @@ impl<'a, T: Task> Problem<'a, T> {
         if formulation.penalty == Penalty::Quadratic
             && formulation.rescaling == Rescaling::Margin
             && task.listed().is_none()
-            && task.counted().is_none()
+            && !task.counted().is_some_and(|counted| inputs.iter().all(|&x| counted.applies(x)))
         {
             let rule = "quadratic slack with margin rescaling needs argmax score + sqrt(loss), which this task's \
-                        decoder does not do; take linear slack or slack rescaling";
+                        decoder does not do for all of these inputs; take linear slack or slack rescaling";
             return Err(Error::setting("penalty", rule));
         }
         if let Some(weights) = weights {
@@ -408,6 +411,7 @@ impl<'a, T: Task> Problem<'a, T> {
     /// The same at the point `scale * w`, with scale > 0, which need not be computed.
     pub fn oracle_at(&self, i: usize, w: &Weights, scale: f64, scratch: &mut OracleScratch<T>) -> Result<f64> {
         let (x, truth) = (self.input(i), self.truth(i));
+        scratch.searched_at_most = None;
         let value = if let Some(listed) = self.task.listed() {
             let scores = &mut scratch.scores;
             scores.resize(listed.count(), 0.0);
@@ -421,10 +425,7 @@ impl<'a, T: Task> Problem<'a, T> {
             let best = first_max(scores);
             scratch.y = listed.output(best);
             scores[best]
-        } else if let Some(counted) = self.counted() {
-            let at_truth = self.task.score(w, x, truth)?;
-            let value = |loss: f64, score: f64| self.term(loss).violation(scale * (at_truth - score));
-            counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?;
+        } else if self.is_counted(i, w, scale, scratch)? {
             self.violation_at(i, w, scale, &scratch.y)?
         } else if self.formulation.rescaling == Rescaling::Margin {
             let term = LossTerm { truth, weight: self.formulation.loss_scale / scale };
@@ -481,23 +482,48 @@ impl<'a, T: Task> Problem<'a, T> {
         Ok(())
     }
 
+    /// The argmax of H over counts of errors. Returns false where the formulation does not need it, or the task cannot do it
+    /// for this input.
+    fn is_counted(&self, i: usize, w: &Weights, scale: f64, scratch: &mut OracleScratch<T>) -> Result<bool> {
+        let Some(counted) = self.counted() else { return Ok(false) };
+        let (x, truth) = (self.input(i), self.truth(i));
+        let at_truth = self.task.score(w, x, truth)?;
+        let value = |loss: f64, score: f64| self.term(loss).violation(scale * (at_truth - score));
+        counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)
+    }
+
     /// Slack rescaling by search: the best product `loss * (1 - margin)` on the convex hull of (margin, loss) is an argmax
     /// of `score + lambda * loss` for lambda = (1 - margin) / loss at the best point (half of that where the root of the
     /// loss counts). Finds points of the hull only, so what it returns is a lower bound of H.
+    ///
+    /// Each argmax also gives an upper bound of H: with `1 - margin + lambda * loss <= m` for all outputs, the product is
+    /// largest where both terms are `m / 2`, and `H <= m^2 / (4 lambda)`. Where the root of the loss counts,
+    /// `lambda * loss = m / 3` and `H <= 2/3 m sqrt(m / (3 lambda))`.
     fn search_slack(&self, i: usize, w: &Weights, scale: f64, scratch: &mut OracleScratch<T>) -> Result<f64> {
         const TRIES: usize = 25;
         let (x, truth) = (self.input(i), self.truth(i));
         let at_truth = self.task.score(w, x, truth)?;
-        let power = if self.formulation.penalty == Penalty::Quadratic { 0.5 } else { 1.0 };
+        let is_root = self.formulation.penalty == Penalty::Quadratic;
+        let power = if is_root { 0.5 } else { 1.0 };
+        let is_exact = self.task.argmax_is_exact(x);
         scratch.y.clone_from(truth);
         // Below `low` the truth wins, above `high` nothing is violated.
         let (mut low, mut high) = (0.0, f64::INFINITY);
-        let (mut best, mut lambda) = (0.0, 1.0);
+        let (mut best, mut at_most, mut lambda) = (0.0, f64::INFINITY, 1.0);
         for _ in 0..TRIES {
             let term = LossTerm { truth, weight: lambda / scale };
             self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
             let loss = self.task.loss(truth, &scratch.trial);
-            let rest = 1.0 - scale * (at_truth - self.task.score(w, x, &scratch.trial)?);
+            let score = self.task.score(w, x, &scratch.trial)?;
+            let rest = 1.0 - scale * (at_truth - score);
+            let most = if is_exact { Some(score + lambda / scale * loss) } else { self.task.bound(&scratch.task) };
+            if let Some(most) = most {
+                // The truth alone has 1: m is not negative.
+                let m = (1.0 - scale * (at_truth - most)).max(1.0);
+                let (loss, rest) =
+                    if is_root { (m / (3.0 * lambda), 2.0 / 3.0 * m) } else { (0.5 * m / lambda, 0.5 * m) };
+                at_most = at_most.min(self.term(loss).violation(1.0 - rest));
+            }
             let mut next = f64::NAN;
             if loss == 0.0 {
                 low = lambda;
@@ -519,6 +545,7 @@ impl<'a, T: Task> Problem<'a, T> {
             }
             lambda = next;
         }
+        scratch.searched_at_most = Some(at_most);
         Ok(best)
     }
 

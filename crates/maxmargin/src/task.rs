@@ -168,7 +168,14 @@ pub trait Counted<T: Task>: Sync {
         true
     }
 
-    /// `argmax_y value(D(truth, y), <w, psi(x, y)>)`, where `value` is linear in the score and rises with it.
+    /// Can outputs of this input be told apart by their loss? Elsewhere slack rescaling is searched for with
+    /// [`Task::argmax`], and quadratic slack with margin rescaling is refused.
+    fn applies(&self, _x: T::Input<'_>) -> bool {
+        true
+    }
+
+    /// `argmax_y value(D(truth, y), <w, psi(x, y)>)`, where `value` is linear in the score and rises with it. Returns false,
+    /// without an output, where this does not [apply](Self::applies).
     fn argmax_of(
         &self,
         w: &Weights,
@@ -177,7 +184,7 @@ pub trait Counted<T: Task>: Sync {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut T::Scratch,
         y: &mut T::Output,
-    ) -> Result<()>;
+    ) -> Result<bool>;
 }
 
 /// A task whose outputs can be listed, the same few for every input. Its oracles are exact for every

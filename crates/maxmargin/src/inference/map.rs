@@ -12,8 +12,11 @@
 //! 1. what hangs on the graph like a tree is eliminated from its leaves, exactly (`trees`);
 //! 2. with two labels and factors of two variables a minimum cut labels all or part of the rest (`roof`, `flow`);
 //! 3. messages bring down the bound of what remains, and labellings are rounded from them (`ascent`, `polish`).
+//!
+//! Where the number of errors counts in another way than as a sum, [`Counts`] finds the best labelling of a forest.
 
 mod ascent;
+mod counted;
 mod flow;
 mod graph;
 mod message;
@@ -27,6 +30,7 @@ use graph::{Graph, NONE};
 use roof::Roof;
 use trees::Trees;
 
+pub use counted::{Counts, can_count};
 pub use scores::{Scores, Table};
 
 /// What decoding found: the labelling's value, and what no labelling has more of.

@@ -44,13 +44,15 @@ impl<T: Task> Problem<'_, T> {
         if self.is_exact(self.input(i)) {
             return Ok((found, found));
         }
-        let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
-        // The counted argmax is one of H; the other is one of the score with the loss.
-        let bound = match self.counted() {
-            Some(_) => bound,
-            None if self.loss_adds_up() => bound - self.task.score(w, self.input(i), self.truth(i))?,
-            // The last of several, none of them with the loss as slack rescaling has it.
-            None => f64::INFINITY,
+        let bound = match scratch.searched_at_most {
+            Some(at_most) => at_most,
+            None => {
+                let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+                // Without counts it bounds the score with the loss.
+                let at_truth =
+                    if self.counted().is_some() { 0.0 } else { self.task.score(w, self.input(i), self.truth(i))? };
+                bound - at_truth
+            }
         };
         Ok((found, self.weight(i) * self.slack(h.max(bound))))
     }
@@ -82,13 +84,16 @@ impl<T: Task> Problem<'_, T> {
                 .fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
-            match self.counted() {
+            let is_counted = match self.counted() {
                 Some(counted) => {
                     let at_truth = self.task.score(w, x, truth)?;
                     let value = |loss: f64, score: f64| if loss > 0.0 { 1.0 - (at_truth - score) } else { 0.0 };
-                    counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?;
+                    counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?
                 }
-                None => drop(self.search_slack(i, w, 1.0, scratch)?),
+                None => false,
+            };
+            if !is_counted {
+                self.search_slack(i, w, 1.0, scratch)?;
             }
             let margin = self.task.margin(w, x, truth, &scratch.y)?;
             return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });

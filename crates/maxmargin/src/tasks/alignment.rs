@@ -461,8 +461,8 @@ impl Counted<Self> for Alignment {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut AlignScratch,
         y: &mut Aligned,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.best_candidate(w, x, Some(truth.candidate), value, scratch, y);
-        Ok(())
+        Ok(true)
     }
 }

@@ -17,9 +17,9 @@ pub use graph::{Factors, Graph, Shape, Template};
 
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
-use crate::inference::map::{Decoder, Found, Scores, is_forest};
+use crate::inference::map::{Counts, Decoder, Found, Scores, can_count, is_forest};
 use crate::sparse::SparseView;
-use crate::task::{Factored, LossTerm, Part, Slots, Task};
+use crate::task::{Counted, Factored, LossTerm, Part, Slots, Task};
 use crate::weights::Weights;
 
 /// Labelling of factor graphs.
@@ -150,6 +150,7 @@ impl FactorGraph {
 pub struct GraphScratch {
     scores: Scores,
     decoder: Decoder,
+    counts: Counts,
     found: Option<Found>,
 }
 
@@ -218,7 +219,7 @@ impl Task for FactorGraph {
         scratch: &mut GraphScratch,
         y: &mut Vec<u32>,
     ) -> Result<()> {
-        let GraphScratch { scores, decoder, found } = scratch;
+        let GraphScratch { scores, decoder, found, .. } = scratch;
         self.fill(w, x, scores);
         if let Some(LossTerm { truth, weight }) = loss {
             for (v, &label) in truth.iter().enumerate() {
@@ -253,6 +254,10 @@ impl Task for FactorGraph {
         scratch.found.map(|found| found.bound)
     }
 
+    fn counted(&self) -> Option<&dyn Counted<Self>> {
+        Some(self)
+    }
+
     fn factored(&self) -> Option<&dyn Factored<Self>> {
         Some(self)
     }
@@ -270,6 +275,39 @@ impl Task for FactorGraph {
         // A forest has fewer links than variables. Not by a walk: this is asked at every visit.
         let sweeps = if links < x.domains.len() { 2.0 } else { SWEEPS };
         ((own + sweeps * cells) / (features + variables + 1.0)).max(1.0)
+    }
+}
+
+impl Counted<Self> for FactorGraph {
+    fn check(&self, _x: &Graph, _truth: &Vec<u32>) -> std::result::Result<(), String> {
+        Ok(())
+    }
+
+    fn is_exact(&self, x: &Graph) -> bool {
+        self.applies(x)
+    }
+
+    fn applies(&self, x: &Graph) -> bool {
+        self.argmax_is_exact(x) && can_count(&x.domains)
+    }
+
+    fn argmax_of(
+        &self,
+        w: &Weights,
+        x: &Graph,
+        truth: &Vec<u32>,
+        value: &dyn Fn(f64, f64) -> f64,
+        scratch: &mut GraphScratch,
+        y: &mut Vec<u32>,
+    ) -> Result<bool> {
+        if !can_count(&x.domains) {
+            return Ok(false);
+        }
+        self.fill(w, x, &mut scratch.scores);
+        let value = |errors: usize, score: f64| value(errors as f64, score);
+        let best = scratch.counts.best(&scratch.scores, truth, &value, y);
+        scratch.found = best.map(|value| Found { value, bound: value });
+        Ok(best.is_some())
     }
 }
 

@@ -281,11 +281,11 @@ impl Counted<Self> for Multilabel {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut SetScratch,
         y: &mut Vec<u32>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.fill(w, x, &mut scratch.unary);
         let pair_weights = self.pair_weights(w);
         scratch.counts.best(&self.pairs, &scratch.unary, pair_weights, truth, self.loss, value, y);
-        Ok(())
+        Ok(true)
     }
 }
 

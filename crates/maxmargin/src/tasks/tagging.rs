@@ -446,7 +446,7 @@ impl Counted<Tagging> for Tagging {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut TagScratch,
         y: &mut Vec<u32>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.fill_at(w, x, scratch);
         let cost = match &self.loss {
             TagLoss::Hamming(costs) => costs[0],
@@ -454,7 +454,7 @@ impl Counted<Tagging> for Tagging {
         };
         let value = |errors: usize, score: f64| value(cost * errors as f64, score);
         scratch.chain.best_counted(truth, self.most_errors(x), &value, &mut scratch.counts, y);
-        Ok(())
+        Ok(true)
     }
 }
 

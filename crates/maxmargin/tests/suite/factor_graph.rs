@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use common::{Draw, formulation, psi};
+use common::{Draw, PENALTIES, RESCALINGS, formulation, psi};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::gdmm::Gdmm;
 use maxmargin::solver::{Certificate, Settings, Solver, Status, Stop};
@@ -113,6 +113,55 @@ proptest! {
             .map(|x| (x, labelling(&mut draw, &x.domains)))
             .collect();
         check_task(&task, &examples, seed).unwrap();
+    }
+
+    /// Every rescaling and penalty: on forests the oracle finds the largest H, and elsewhere the objective is known from both
+    /// sides.
+    #[test]
+    fn the_oracle_finds_the_worst_labelling_of_a_forest(seed: u64, factors in 0_usize..5) {
+        let mut draw = Draw(seed);
+        let task = FactorGraph::new(shape()).unwrap();
+        let graphs: Vec<Graph> = (0..3).map(|_| graph(&mut draw, factors)).collect();
+        let truths: Vec<Vec<u32>> = graphs.iter().map(|x| labelling(&mut draw, &x.domains)).collect();
+        let inputs: Vec<&Graph> = graphs.iter().collect();
+        let are_forests = inputs.iter().all(|x| task.argmax_is_exact(x));
+        let (pool, w) = (Pool::new(1).unwrap(), draw.weights(task.dimension(), 0.5));
+        for (rescaling, penalty) in RESCALINGS.iter().flat_map(|&r| PENALTIES.map(|p| (r, p))) {
+            let formulation = Formulation { loss_scale: 1.5, ..formulation(2.0, rescaling, penalty) };
+            let problem = match Problem::new(&task, &inputs, &truths, None, formulation) {
+                Ok(problem) => problem,
+                Err(error) => {
+                    prop_assert!((rescaling, penalty) == (Rescaling::Margin, Penalty::Quadratic), "{error}");
+                    prop_assert!(!are_forests, "{error}");
+                    continue;
+                }
+            };
+            let (mut scratch, mut sum, mut shortfall) = (OracleScratch::default(), 0.0, 0.0_f64);
+            for (i, x) in inputs.iter().enumerate() {
+                let (mut worst, truth) = (0.0_f64, &truths[i]);
+                for y in all_labellings(&x.domains).iter().filter(|y| *y != truth) {
+                    worst = worst.max(problem.violation(i, &w, y).unwrap());
+                    shortfall = shortfall.max(1.0 - task.margin(&w, x, truth, y).unwrap());
+                }
+                let h = problem.oracle(i, &w, &mut scratch).unwrap();
+                prop_assert!(h <= worst + 1e-9, "{h} is above {worst}");
+                if task.argmax_is_exact(x) {
+                    prop_assert!((h - worst).abs() <= 1e-9 * (1.0 + worst), "{h} is not {worst}");
+                }
+                sum += problem.slack(worst);
+            }
+            prop_assert_eq!(problem.oracle_is_exact(), are_forests);
+            if penalty == Penalty::Hard {
+                let found = problem.worst_shortfall(&w, &pool).unwrap();
+                let is_slack = rescaling == Rescaling::Slack;
+                prop_assert!(!(is_slack && are_forests) || (found - shortfall).abs() <= 1e-9 * (1.0 + shortfall));
+                continue;
+            }
+            let primal = 0.5 * w.norm2() + 2.0 / 3.0 * sum;
+            let at_most = problem.objective_at_most(&w, &pool).unwrap().unwrap();
+            prop_assert!(at_most >= primal * (1.0 - 1e-9), "at most {at_most}, but {primal}");
+            prop_assert!(!are_forests || at_most <= primal * (1.0 + 1e-9), "{at_most} is not {primal}");
+        }
     }
 
     /// On graphs with loops the objective of the report is at most that with the relaxation's loss, and both are above the dual.

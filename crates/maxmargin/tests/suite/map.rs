@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::Draw;
-use maxmargin::inference::map::{Decoder, Found, Scores, is_forest};
+use maxmargin::inference::map::{Counts, Decoder, Found, Scores, is_forest};
 
 /// What scores a table is filled with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -167,7 +167,7 @@ fn ties_go_to_the_earlier_label() {
 /// Random trees of factors of one to three variables.
 #[test]
 fn forests() {
-    let (mut draw, mut decoder) = (Draw(1), Decoder::default());
+    let (mut draw, mut decoder, mut counts) = (Draw(1), Decoder::default(), Counts::default());
     for round in 0..600 {
         let kind = Kind::of(round);
         let n = 1 + draw.below(7);
@@ -198,7 +198,45 @@ fn forests() {
         });
         assert!(is_forest(n, scopes.iter()), "{scopes:?}");
         check_exact(&mut decoder, &scores);
+        let truth: Vec<u32> = domains.iter().map(|&domain| draw.below(domain as usize) as u32).collect();
+        check_counts(&mut counts, &scores, &truth);
     }
+}
+
+/// The best labelling with each number of errors, against all labellings.
+fn check_counts(counts: &mut Counts, scores: &Scores, truth: &[u32]) {
+    let n = truth.len();
+    let errors = |y: &[u32]| y.iter().zip(truth).filter(|(a, b)| a != b).count();
+    let mut best = vec![f64::NEG_INFINITY; n + 1];
+    let mut y = vec![0; n];
+    loop {
+        let own = &mut best[errors(&y)];
+        *own = own.max(scores.value(&y));
+        let Some(v) = (0..n).rev().find(|&v| y[v] + 1 < scores.domain(v)) else { break };
+        y[v] += 1;
+        y[v + 1..].fill(0);
+    }
+    for (wanted, &best) in best.iter().enumerate() {
+        let value = |errors: usize, score: f64| if errors == wanted { score } else { f64::NEG_INFINITY };
+        let most = counts.best(scores, truth, &value, &mut y).expect("a forest");
+        assert!(
+            most == best || (most - best).abs() <= 1e-9 * (1.0 + best.abs()),
+            "{wanted} errors: {most} is not {best}"
+        );
+        if best > f64::NEG_INFINITY {
+            assert_eq!(errors(&y), wanted, "{y:?}");
+            let found = scores.value(&y);
+            assert!((found - best).abs() <= 1e-9 * (1.0 + best.abs()), "{wanted} errors: {found} is not {best}");
+        }
+    }
+}
+
+#[test]
+fn errors_are_not_counted_in_loops() {
+    let mut scores = variables(&mut Draw(1), Kind::of(0), &[2, 2, 2]);
+    let (table, _) = scores.table(4);
+    [[0, 1], [1, 2], [2, 0]].iter().for_each(|scope| scores.factor(scope, table));
+    assert!(Counts::default().best(&scores, &[0, 0, 0], &|_, score| score, &mut Vec::new()).is_none());
 }
 
 #[test]

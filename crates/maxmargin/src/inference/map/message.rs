@@ -50,9 +50,9 @@ fn raise(out: &mut [f64], base: f64, row: &[f64]) {
     }
 }
 
-/// The next labels of all variables of a row but the last, which are `digits`; after the last ones the first again.
+/// The next labels of some variables, of which the last counts fastest; after the last labels the first again.
 #[inline(always)]
-fn count_up<'a>(digits: &mut [u32], part: impl Fn(usize) -> &'a [f64]) {
+pub(super) fn count_up<'a>(digits: &mut [u32], part: impl Fn(usize) -> &'a [f64]) {
     for i in (0..digits.len()).rev() {
         digits[i] += 1;
         if (digits[i] as usize) < part(i).len() {

@@ -50,6 +50,11 @@ impl Trees {
         self.eliminated.clear();
     }
 
+    /// Factors in the order of their elimination, and the places of their roots in their scopes.
+    pub(super) fn eliminated(&self) -> &[(u32, u32)] {
+        &self.eliminated
+    }
+
     /// Eliminates what can be.
     pub(super) fn eliminate(&mut self, graph: &mut Graph, given: &[f64]) {
         self.inner.clear();

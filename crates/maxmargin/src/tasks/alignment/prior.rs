@@ -230,7 +230,7 @@ impl Counted<Self> for FromPrior {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut PriorScratch,
         y: &mut Aligned,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (effective, tables) = self.prepared(w, scratch);
         self.task.argmax_of(effective, x, truth, value, tables, y)
     }

@@ -232,9 +232,10 @@ impl Counted<Parsing> for Parsing {
         value: &dyn Fn(f64, f64) -> f64,
         scratch: &mut ParseScratch,
         y: &mut Parse,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if self.settings.loss != ParseLoss::ZeroOne {
-            return self.search(w, x, truth, value, scratch, y);
+            self.search(w, x, truth, value, scratch, y)?;
+            return Ok(true);
         }
         self.fill(w, x, None, scratch);
         let other = self.best_other(truth, scratch);
@@ -243,6 +244,6 @@ impl Counted<Parsing> for Parsing {
             let ParseScratch { steps, walk, features, .. } = scratch;
             self.take(x, steps, walk, features, y)?;
         }
-        Ok(())
+        Ok(true)
     }
 }
