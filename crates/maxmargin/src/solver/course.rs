@@ -123,7 +123,8 @@ const MOST_SHORTFALL: f64 = 0.9;
 const CARRIED: f64 = 1e-9;
 
 /// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
-type Evaluate<'o> = Box<dyn Fn(&mut Weights, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
+/// With a kernel the weights get the scores that belong to their coefficients.
+type Evaluate<'o> = Box<dyn Fn(&mut Cow<'_, Weights>, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
 
 /// Everything that a run keeps beside the solver's own state.
 pub(super) struct Course<'o> {
@@ -162,8 +163,9 @@ pub(super) struct Course<'o> {
     objective: Box<dyn Fn(&Weights) -> Result<Option<(f64, f64)>> + 'o>,
     /// The solver's dual point at the end, and what went wrong in computing it.
     point: Result<Option<DualPoint>>,
-    /// The best weights and their values when training was found to have converged, with the P that was carried along.
-    settled: Option<(f64, Weights, Values)>,
+    /// The values of the best weights when training was found to have converged, with the P that was carried along; with a
+    /// kernel also the weights, with the scores that belong to their coefficients.
+    settled: Option<(f64, Option<Weights>, Values)>,
     pub(super) so_far: SoFar,
 }
 
@@ -229,7 +231,7 @@ impl<'o> Course<'o> {
             is_estimated: false,
             evaluate: Box::new(move |weights, primal, point, bound| {
                 if problem.metric().is_some() {
-                    reported::with_kernel(problem, &Pool::new(settings.threads)?, weights, point)
+                    reported::with_kernel(problem, &Pool::new(settings.threads)?, weights.to_mut(), point)
                 } else {
                     reported::without_kernel(problem, (weights, primal), (point, bound))
                 }
@@ -281,6 +283,11 @@ impl<'o> Course<'o> {
     /// Takes note of an estimate of the minimum, in the place of the last.
     pub(super) fn estimate(&mut self, value: f64) {
         (self.so_far.worth, self.so_far.dual) = (Worth::Estimate, value);
+    }
+
+    /// Is the dual value a proven lower bound of the minimum, and known?
+    fn is_bound(&self) -> bool {
+        self.can_prove && self.has_bound() && self.so_far.dual.is_finite()
     }
 
     /// Is the dual value a bound?
@@ -341,7 +348,9 @@ impl<'o> Course<'o> {
     pub(super) fn check_bound(&mut self, value: Rederived) -> Result<()> {
         /// Relative rounding error of a long sum.
         const ROUNDING: f64 = 1e-12;
-        if self.has_bound() && self.so_far.dual > value.dual + ROUNDING * value.scale {
+        // With a kernel D is computed anew at the end of each run.
+        let is_computed_anew = self.so_far.best.weights().has_coefficients();
+        if self.has_bound() && !is_computed_anew && self.so_far.dual > value.dual + ROUNDING * value.scale {
             return check(false, "the bound");
         }
         self.rests_on_state &= !value.from_examples;
@@ -500,16 +509,14 @@ impl<'o> Course<'o> {
         if !self.converged() {
             return false;
         }
-        let is_bound = self.can_prove && self.has_bound() && self.so_far.dual.is_finite();
-        let point = if is_bound { solver.dual_point() } else { Ok(None) };
-        let found = match point {
-            Ok(None) => return true,
-            Ok(Some(point)) => {
-                let mut best = self.so_far.best.weights().into_owned();
-                (self.evaluate)(&mut best, self.so_far.primal, Some(&point), self.so_far.dual).map(|v| (best, v))
-            }
-            Err(error) => Err(error),
-        };
+        if !self.is_bound() {
+            return true;
+        }
+        let found = solver.dual_point().and_then(|point| {
+            let mut best = self.so_far.best.weights();
+            let values = (self.evaluate)(&mut best, self.so_far.primal, point.as_ref(), self.so_far.dual)?;
+            Ok((best.has_coefficients().then(|| best.into_owned()), values))
+        });
         let (best, values) = match found {
             Ok(found) => found,
             Err(error) => {
@@ -621,7 +628,8 @@ impl<'o> Course<'o> {
 
     /// Is it over?
     fn decide(&mut self, interrupted: bool, seconds: f64, solver: &impl Resumable) -> Option<Status> {
-        if self.has_converged(solver) || self.so_far.done {
+        // Where there is a bound, it decides: the solver does not know what rounding takes from it.
+        if self.has_converged(solver) || (self.so_far.done && !self.is_bound()) {
             Some(Status::Converged)
         } else if self.so_far.stalled {
             Some(Status::Stalled)
@@ -662,13 +670,6 @@ impl<'o> Course<'o> {
         result
     }
 
-    /// Does the gap exceed its target by the rounding error that D has paid for, and is that much?
-    fn is_rounding(&self, dual_error: f64) -> bool {
-        /// Less of the target is not worth a word.
-        const LITTLE: f64 = 0.01;
-        self.gap() > self.target() && dual_error > LITTLE * self.target()
-    }
-
     /// The best weights and the report on them.
     pub(super) fn finish(self, status: Status) -> Result<Solution> {
         self.finish_over(status, Weights::default())
@@ -679,16 +680,15 @@ impl<'o> Course<'o> {
         let point = std::mem::replace(&mut self.point, Ok(None))?;
         let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
         let (weights, values) = match self.settled.take().filter(|settled| settled.0 == self.so_far.primal) {
-            Some((_, best, values)) if weights.has_coefficients() => (best, values),
-            Some((_, _, values)) => (weights, values),
+            Some((_, best, values)) => (best.unwrap_or(weights), values),
             None if self.is_estimated || !self.so_far.primal.is_finite() => {
                 let primal = self.so_far.primal;
-                (weights, Values { primal, primal_error: 0.0, dual: None, dual_error: 0.0 })
+                (weights, Values { primal, primal_error: 0.0, dual: None })
             }
             None => {
-                let mut weights = weights;
+                let mut weights = Cow::Owned(weights);
                 let values = (self.evaluate)(&mut weights, self.so_far.primal, point.as_ref(), self.so_far.dual)?;
-                (weights, values)
+                (weights.into_owned(), values)
             }
         };
         self.so_far.primal = values.primal;
@@ -710,7 +710,7 @@ impl<'o> Course<'o> {
         if is_above && weights.has_coefficients() {
             self.so_far.worth = Worth::Estimate;
         }
-        let is_bound = self.can_prove && self.so_far.worth == Worth::Bound;
+        let is_bound = self.is_bound();
         debug_assert!(
             !is_bound || self.settings.resume.is_some() || !is_above,
             "the bound {} is above P = {}",
@@ -718,11 +718,6 @@ impl<'o> Course<'o> {
             self.so_far.primal
         );
         self.so_far.dual = self.so_far.dual.min(self.so_far.primal);
-        let status = if status == Status::Converged && is_bound && self.is_rounding(values.dual_error) {
-            Status::Stalled
-        } else {
-            status
-        };
         let (primal, dual) = (self.so_far.primal, self.so_far.dual);
         // Slack and norms are never negative, so a bound of 0 tells nothing, unless P is as near to 0 as was asked for.
         let is_nothing = dual <= 0.0 && primal > 0.0 && self.gap() > self.target();

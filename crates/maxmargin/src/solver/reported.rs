@@ -67,8 +67,6 @@ pub(super) struct Values {
     pub(super) primal_error: f64,
     /// The lower bound, its rounding error subtracted; None where no dual point was given.
     pub(super) dual: Option<f64>,
-    /// What was subtracted.
-    pub(super) dual_error: f64,
 }
 
 /// With a kernel: P of these weights and D of the point, by kernel values in double precision.
@@ -101,12 +99,12 @@ pub(super) fn with_kernel<T: Task>(
     let sizes = problem.sizes()?;
     let primal_error = sizes.error_of_primal(primal, problem.length(weights));
     let Some((point, image)) = point.zip(of_point) else {
-        return Ok(Values { primal, primal_error, dual: None, dual_error: 0.0 });
+        return Ok(Values { primal, primal_error, dual: None });
     };
     let length = problem.length_of(metric, &point.w);
     let dual_error = sizes.error_of_dual(point.linear, length, length);
     let dual = point.linear - 0.5 * dot(&point.w, &image) - dual_error;
-    Ok(Values { primal, primal_error, dual: Some(dual), dual_error })
+    Ok(Values { primal, primal_error, dual: Some(dual) })
 }
 
 /// Without a kernel: P as it is known, and D of the point, or the bound that is known where there is none.
@@ -130,5 +128,5 @@ pub(super) fn without_kernel<T: Task>(
             (bound, sizes.error_of_dual(linear, norm2.sqrt(), sizes.mass(linear)))
         }
     };
-    Ok(Values { primal, primal_error, dual: Some(dual - dual_error), dual_error })
+    Ok(Values { primal, primal_error, dual: Some(dual - dual_error) })
 }

@@ -177,7 +177,7 @@ pub fn fault<T: Task>(problem: &Problem<'_, T>, solution: &Solution) -> Option<S
     if !w.as_slice().iter().chain(w.coefficients()).all(|x| x.is_finite()) {
         return Some("weights that are not finite".to_owned());
     }
-    if report.dual.is_nan() || report.gap.is_nan() || report.gap != report.primal - report.dual {
+    if report.dual.is_nan() || report.gap != report.certificate.gap(report.primal, report.dual) {
         return Some("no gap by definition".to_owned());
     }
     let is_infeasible = report.status == Status::Infeasible;

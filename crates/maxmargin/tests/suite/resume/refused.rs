@@ -1,14 +1,15 @@
 //! States that cannot be used: those of other runs, and damaged or forged ones.
 
 use super::{Recorder, sets_without_pairs, settings, solvers};
-use crate::common::{Any, Bits, Draw, NUMBERS, forged, formulation, formulations, n_slack, separable};
+use crate::common::{Any, Bits, Draw, NUMBERS, forged, formulation, formulations, n_slack, separable, to_relative_gap};
 
 use std::ops::ControlFlow;
 
 use maxmargin::Error;
+use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::n_slack::Update;
-use maxmargin::solver::{Progress, Settings, State};
+use maxmargin::solver::{Certificate, Progress, Settings, State, Status};
 use maxmargin::task::Task;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::weights::Weights;
@@ -74,7 +75,7 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"solver: one-slack").contains("no saved state"));
     assert!(rule(b"maxmargin state\n").contains("cut off"));
     assert!(rule(b"maxmargin state\n\xff\0\0\0 and more").contains("version 255"));
-    assert!(rule(b"maxmargin state\n\x0d\0\0\0 and more").contains("damaged"));
+    assert!(rule(b"maxmargin state\n\x0e\0\0\0 and more").contains("damaged"));
 }
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
@@ -108,6 +109,74 @@ fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
             let _ = attempt(forged(bytes, |b| b[at..].iter_mut().zip(number).for_each(|(b, v)| *b = v)));
         }
     }
+}
+
+/// The report of a run that goes on from a forged state is true: `primal` is P of its weights, and `dual` is below the
+/// minimum, or the report says that the bound rests on the state.
+fn reports_the_truth<T: Task>(problem: &Problem<'_, T>) {
+    let pool = Pool::new(1).unwrap();
+    let precise = Settings { max_passes: Some(3000.0), ..to_relative_gap(1e-9) };
+    let minimum = n_slack(Update::OwnCuts).solve(problem, &precise, &mut ()).report;
+    assert_eq!(minimum.status, Status::Converged);
+    for solver in solvers(problem) {
+        let settings = settings(&solver, problem.formulation());
+        let mut recorder = Recorder::default();
+        solver.solve(problem, &settings, &mut recorder);
+        let bytes = recorder.states[recorder.states.len() / 2].as_bytes();
+        let (mut accepted, mut refused) = (0, 0);
+        for at in 20..bytes.len() - 12 {
+            let value = f64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+            for forgery in [1.5 * value, value + 1.0] {
+                let state = forged(bytes, |b| b[at..at + 8].copy_from_slice(&forgery.to_le_bytes()));
+                let resume = Some(State::from_bytes(state).unwrap());
+                let mut rounds = 0;
+                let mut few = |_: &Progress| {
+                    rounds += 1;
+                    if rounds < 5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                };
+                let settings = Settings { resume, ..settings.clone() };
+                let Ok(solution) = solver.try_solve(problem, &settings, &mut few) else {
+                    refused += 1;
+                    continue;
+                };
+                accepted += 1;
+                let report = solution.report;
+                let context = format!("{solver:?} on {:?}: {forgery} at byte {at}", problem.formulation());
+                if report.primal.is_finite() {
+                    let primal = problem.objective(&solution.weights, &pool).unwrap();
+                    let error = (report.primal - primal).abs();
+                    assert!(
+                        error <= 1e-9 * primal + report.primal_error,
+                        "{context}: P {}, not {primal}",
+                        report.primal
+                    );
+                }
+                let claims = report.certificate == Certificate::Exact && !report.rests_on_state;
+                let most = minimum.primal * (1.0 + 1e-9);
+                assert!(!claims || report.dual <= most, "{context}: D {} above the minimum, {most}", report.dual);
+            }
+        }
+        assert!(accepted > 0 && refused > 0, "{solver:?}: {accepted} accepted, {refused} refused");
+    }
+}
+
+#[test]
+fn reports_after_a_forged_state() {
+    let mut draw = Draw(16);
+    let (x, y) = separable(&mut draw, 8, 2, 3);
+    let (views, task) = (x.views(), Multiclass::new(2, draw.costs(3)));
+    for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
+        reports_the_truth(&Problem::new(&task, &views, &y, None, Formulation { c: 4.0, ..f }).unwrap());
+    }
+}
+
+#[test]
+fn reports_of_chains_after_a_forged_state() {
+    let mut draw = Draw(17);
+    let (x, task) = (draw.matrix(8, 2), Bits::new(2, 2));
+    let (views, y) = (x.views(), task.labels(&mut draw, 8));
+    let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
+    reports_the_truth(&Problem::new(&task, &views, &y, None, f).unwrap());
 }
 
 #[test]
