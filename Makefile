@@ -1,11 +1,19 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python wheel docs lint bench bench-long bench-dask fuzz doc install clean
+.PHONY: help demo test test-long test-python referee wheel docs lint bench bench-long bench-dask fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
 FUZZ_SECONDS ?= 60
+
+# Where cargo puts what it builds.
+BUILT = $(or $(CARGO_TARGET_DIR),target)
+
+# What the referee checks.
+PROGRAM ?= $(BUILT)/release/maxmargin
+CASES ?= 200
+SEED ?= 1
 
 # The environment in which the Python package is tested, and what it works together with.
 VENV ?= target/python
@@ -28,7 +36,16 @@ test: ## everything: lint, all tests with the README's commands, the examples, t
 	cargo run --quiet --package maxmargin --example train_multiclass
 	cargo run --quiet --package maxmargin --example own_task
 	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory referee PROGRAM=$(BUILT)/debug/maxmargin CASES=200
 	@echo "all tests passed"
+
+test-long: $(VENV)/ready ## what takes too long for each change: 5,000 random trainings checked by the referee
+	cargo build --release --package maxmargin-cli
+	@$(MAKE) --no-print-directory referee PROGRAM=$(BUILT)/release/maxmargin CASES=5000
+
+referee: $(VENV)/ready ## check what trainings claim: PROGRAM=target/release/maxmargin CASES=200 SEED=1 (see tests/referee)
+	cd tests && $(abspath $(VENV))/bin/python -m referee --self-test
+	cd tests && $(abspath $(VENV))/bin/python -m referee --program $(abspath $(PROGRAM)) --cases $(CASES) --seed $(SEED)
 
 # A wheel of the profile that the tests above have compiled, in an environment of its own.
 test-python: $(VENV)/ready ## the Python package: builds a wheel, installs it beside its friends, runs its tests and examples

@@ -299,6 +299,10 @@ class Checks:
         if self.is_searched:
             self.outcome.short = max(0.0, float(-difference / size))
             at_most = summary.get("primal_at_most")
+            if self.plan.draw.traits.get("loops") is False:
+                self.complain("exact", "outputs without loops are searched for")
+            if at_most is None and self.plan.penalty != "hard":
+                self.complain("at most", "outputs are searched for, and no upper bound is stated")
             # Factor by factor, the objective itself is the upper bound.
             if difference > tolerance and at_most != summary["primal"]:
                 self.complain(

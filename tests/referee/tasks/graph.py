@@ -56,15 +56,12 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
     arguments = ["graph", FILE]
     if random.random() < 0.2:
         arguments += ["--loss", "hamming"]
-    # Quadratic slack with margin rescaling needs a decoder that counts errors; graphs have none.
-    formulations = [
-        ("margin", "linear"),
-        ("margin", "hard"),
-        ("slack", "linear"),
-        ("slack", "quadratic"),
-    ]
-    traits = {"loops": any(loops), "solvers": ["gdmm", "soft-bcfw"]}
-    traits["formulations"] = [*formulations, ("slack", "hard")]
+    traits: dict = {"loops": any(loops), "solvers": ["gdmm", "soft-bcfw"]}
+    if any(loops):
+        # Quadratic slack with margin rescaling needs a count of errors, which loops do not allow.
+        formulations = list(itertools.product(["margin", "slack"], ["linear", "quadratic", "hard"]))
+        formulations.remove(("margin", "quadratic"))
+        traits["formulations"] = formulations
     return Draw({FILE: text}, arguments, None, traits)
 
 
