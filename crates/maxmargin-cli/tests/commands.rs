@@ -16,6 +16,7 @@ const SUMMARY: [&str; 28] = [
     "c",
     "epsilon",
     "primal",
+    "primal_error",
     "dual",
     "gap",
     "rounds",

@@ -17,7 +17,7 @@ fn every_c_of_a_path_is_solved() {
         assert_eq!(number(&summary, "c"), 100.0);
         assert_eq!(
             keys(&path[0]),
-            ["c", "dual", "gap", "heldout_loss", "passes", "primal", "seconds", "status", "train_loss"]
+            ["c", "certificate", "dual", "gap", "heldout_loss", "passes", "primal", "seconds", "status", "train_loss"]
         );
         for rung in path {
             let alone = folder.run(&format!("{train} -c {}", rung["c"])).json();

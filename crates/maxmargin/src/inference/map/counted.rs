@@ -104,7 +104,7 @@ impl Counts {
         let all = self.up_to.last().expect("a graph has a variable");
         let (mut most, mut errors) = (f64::NEG_INFINITY, 0);
         for (e, &score) in all.iter().enumerate().filter(|(_, score)| **score > f64::NEG_INFINITY) {
-            let value = value(e, score);
+            let value = value(e, score + self.graph.constant);
             if value > most {
                 (most, errors) = (value, e);
             }

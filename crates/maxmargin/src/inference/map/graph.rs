@@ -24,6 +24,8 @@ struct Place {
 pub(super) struct Graph {
     /// The scores of all labels, with those of the factors that are dealt with.
     pub(super) unary: Vec<f64>,
+    /// The score of the factors all of whose variables have one label.
+    pub(super) constant: f64,
     /// Where those of each variable begin, and the end.
     begin: Vec<usize>,
     /// The variables of each factor: two or more with two labels or more.
@@ -46,6 +48,7 @@ pub(super) struct Graph {
 impl Graph {
     pub(super) fn build(&mut self, scores: &Scores) {
         self.unary.clone_from(&scores.unary);
+        self.constant = 0.0;
         self.begin.clear();
         self.begin.push(0);
         self.begin.extend_from_slice(&scores.ends);
@@ -71,6 +74,8 @@ impl Graph {
             if let Some(v) = self.scopes.drain(first..).next() {
                 let unary = &mut self.unary[self.begin[v as usize]..self.begin[v as usize + 1]];
                 unary.iter_mut().zip(scores.scores(f)).for_each(|(unary, score)| *unary += score);
+            } else {
+                self.constant += scores.scores(f)[0];
             }
             return;
         }
