@@ -1,7 +1,7 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-python referee wheel docs lint bench bench-long bench-dask fuzz doc install clean
+.PHONY: help demo test test-long test-python referee golden golden-cpus wheel docs lint bench bench-long bench-dask fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
@@ -39,8 +39,9 @@ test: ## everything: lint, all tests with the README's commands, the examples, t
 	@$(MAKE) --no-print-directory referee PROGRAM=$(BUILT)/debug/maxmargin CASES=200
 	@echo "all tests passed"
 
-test-long: $(VENV)/ready ## what takes too long for each change: 5,000 random trainings checked by the referee
+test-long: $(VENV)/ready ## what takes too long for each change: 5,000 cases of the referee, golden models on emulated CPUs
 	cargo build --release --package maxmargin-cli
+	@$(MAKE) --no-print-directory golden-cpus
 	@$(MAKE) --no-print-directory referee PROGRAM=$(BUILT)/release/maxmargin CASES=5000
 
 referee: $(VENV)/ready ## check what trainings claim: PROGRAM=target/release/maxmargin CASES=200 SEED=1 (see tests/referee)
@@ -61,6 +62,16 @@ $(VENV)/ready: pyproject.toml Makefile
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" $(PYTHON_FRIENDS)
 	@touch $@
+
+golden: ## record the checksums of the golden models anew, where a change of the bits is meant
+	MAXMARGIN_RECORD_GOLDEN=1 cargo test --quiet --package maxmargin-cli --test golden_models
+	@git --no-pager diff --stat -- crates/maxmargin-cli/tests/golden_models.txt
+
+golden-cpus: ## compare the golden models on emulated CPUs, old and new (needs qemu-x86_64; a minute)
+	@command -v qemu-x86_64 >/dev/null || \
+	{ echo "qemu-x86_64 is missing: install qemu-user (apt-get install qemu-user, dnf install qemu-user)"; exit 1; }
+	cargo build --release --package maxmargin-cli
+	python3 tests/golden_cpus.py $(BUILT)/release/maxmargin
 
 docs: $(VENV)/ready ## render the user guide to target/site
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check properdocs

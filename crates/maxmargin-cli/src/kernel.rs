@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use maxmargin::features::Block;
 use maxmargin::kernel::{Atoms, Basis, Expansion, Gram, LowRank, Metric, Precision, Specification, Standard};
+use maxmargin::numeric::square;
 use maxmargin::parallel::Pool;
 use maxmargin::solver::DEFAULT_EPSILON;
 use maxmargin::sparse::SparseMatrix;
@@ -82,7 +83,7 @@ pub(crate) fn kernelise(
     if specification == Specification::Linear && !args.solver.is_sampled() && options.low_rank.is_none() {
         return Ok(None);
     }
-    let constant = args.problem.bias.map_or(0.0, |bias| f64::from(bias).powi(2));
+    let constant = args.problem.bias.map_or(0.0, |bias| square(f64::from(bias)));
     let kernel = specification.on(train, constant)?;
     check_values(&kernel, train, args)?;
     let rank = if let Some(k) = options.low_rank {

@@ -1,6 +1,8 @@
 //! The program `maxmargin`: parses, calls the library and prints. [`embed`] runs its commands inside of another program, on
 //! data in memory: one declaration of all settings, one way from them to a model.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may compare with the C library"))]
+
 mod alignments;
 mod checkpoint;
 mod compare;

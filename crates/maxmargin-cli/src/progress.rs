@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use maxmargin::numeric::{ln, square};
 use maxmargin::solver::Progress;
 
 use crate::text::{bytes, count, duration, number};
@@ -196,7 +197,7 @@ impl Forecast {
                 keep
             });
         }
-        self.points.push((p.seconds, (gap / p.target).ln()));
+        self.points.push((p.seconds, ln(gap / p.target)));
     }
 
     /// None while nothing can be said.
@@ -210,7 +211,7 @@ impl Forecast {
         let n = recent.len() as f64;
         let (t, y) = recent.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
         let (tt, ty) =
-            recent.iter().fold((0.0, 0.0), |sum, p| (sum.0 + (p.0 - t).powi(2), sum.1 + (p.0 - t) * (p.1 - y)));
+            recent.iter().fold((0.0, 0.0), |sum, p| (sum.0 + square(p.0 - t), sum.1 + (p.0 - t) * (p.1 - y)));
         let left = height * tt / -ty - (now - end);
         (ty < 0.0 && left < LONGEST).then_some(left.max(0.0))
     }

@@ -1,11 +1,13 @@
 //! Numbers and tables for people.
 
+use maxmargin::numeric::log10;
+
 /// Six significant digits, without trailing zeros.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
     }
-    let magnitude = x.abs().log10().floor() as i32;
+    let magnitude = log10(x.abs()).floor() as i32;
     if !(-4..9).contains(&magnitude) {
         return format!("{x:.4e}");
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, keys, number};
+use maxmargin::numeric::log10;
 
 const SOLVERS: [&str; 5] = ["one-slack", "group-slack --groups 3", "n-slack", "bcfw", "dual-coordinate"];
 
@@ -57,7 +58,7 @@ fn a_ladder_of_ours_covers_what_matters() {
     assert!((3..=7).contains(&path.len()), "{path:?}");
     let losses: Vec<f64> = path.iter().map(|rung| number(rung, "train_loss")).collect();
     assert!(losses[0] > losses[losses.len() - 1], "{losses:?}");
-    let per_example = (number(&path[0], "c") / 400.0).log10();
+    let per_example = log10(number(&path[0], "c") / 400.0);
     assert!((per_example - per_example.round()).abs() < 1e-9);
     // A log tells which C a round belongs to.
     folder.run("train multiclass m.dat -m m.mm --c-path 1,2 --log log").good();

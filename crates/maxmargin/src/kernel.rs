@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::numeric;
 use crate::sparse::SparseView;
 
 mod atoms;
@@ -94,9 +95,9 @@ impl Standard {
             + match self.shape {
                 Shape::Linear => product,
                 // Rounding must not make a distance negative.
-                Shape::Rbf { gamma } => (-gamma * (a + b - 2.0 * product).max(0.0)).exp(),
-                Shape::Poly { degree, gamma, coef0 } => (gamma * product + coef0).powi(degree as i32),
-                Shape::Sigmoid { gamma, coef0 } => (gamma * product + coef0).tanh(),
+                Shape::Rbf { gamma } => numeric::exp(-gamma * (a + b - 2.0 * product).max(0.0)),
+                Shape::Poly { degree, gamma, coef0 } => numeric::power(gamma * product + coef0, degree as i32),
+                Shape::Sigmoid { gamma, coef0 } => numeric::tanh(gamma * product + coef0),
             }
     }
 

@@ -57,7 +57,9 @@
 //! - the inner parts, for those who build solvers: [`qp`], [`cache`], [`features`], [`parallel`].
 //!
 //! The library never prints. Not converging is a [`Status`](solver::Status), not an error. Results do not depend on the
-//! number of threads, to the last bit.
+//! number of threads or on the kind of CPU, to the last bit: see [`numeric`].
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may compare with the C library"))]
 
 pub mod cache;
 pub mod data;
@@ -68,6 +70,7 @@ pub mod kernel;
 mod memory;
 pub mod metrics;
 pub mod model;
+pub mod numeric;
 pub mod parallel;
 pub mod problem;
 pub mod qp;

@@ -317,10 +317,12 @@ impl Aligner {
 
     /// The score of the best alignment, where the last row stands at `last` in the table.
     fn value(&self, found: Found, last: usize) -> f64 {
-        match self.reach {
+        let value = match self.reach {
             Reach::Local => found.value.max(0.0),
             Reach::Global => self.table[last * self.columns.stride() + self.columns.place(self.columns.count)],
-        }
+        };
+        // The sign of a zero depends on the vectors of the machine: the sum with 0 makes it positive.
+        value + 0.0
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::real::{Real, TILE};
 use super::{Shape, Standard};
+use crate::numeric;
 use crate::sparse::SparseView;
 
 /// A [`Standard`] kernel in some precision.
@@ -138,7 +139,7 @@ impl Standard {
                 (gamma <= *TAME.end() && exponents >= CONTRAST, 4.0 * error * exponents, 2e-5, 1.0)
             }
             Shape::Poly { degree, gamma, coef0 } => {
-                let value = |norm2: f64| (gamma * norm2 + coef0).powi(degree as i32);
+                let value = |norm2: f64| numeric::power(gamma * norm2 + coef0, degree as i32);
                 let (top, bottom) = (value(largest), value(smallest.min(largest)));
                 let is_tame = TAME.contains(&gamma) && TAME.contains(&top) && TAME.contains(&bottom);
                 let has_contrast = coef0 <= gamma * largest;

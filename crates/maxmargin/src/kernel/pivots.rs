@@ -14,6 +14,7 @@ use super::low_rank::share_of;
 use super::triangle::{Rows, subtract_products};
 use super::{Columns, Kernel};
 use crate::memory::zeros;
+use crate::numeric::pow;
 use crate::parallel::Pool;
 use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView, dot};
@@ -60,7 +61,7 @@ impl Choice<'_> {
         }
         let left = parts.iter().flat_map(|part| &part.left).zip(self.diagonal).zip(self.counts);
         let left = share_of(left.map(|((left, whole), count)| (count * left, count * whole)));
-        left <= self.share || 4 * pivots >= k && left > self.share.powf(pivots as f64 / k as f64)
+        left <= self.share || 4 * pivots >= k && left > pow(self.share, pivots as f64 / k as f64)
     }
 }
 

@@ -237,6 +237,10 @@ real!(
 
 #[cfg(test)]
 mod tests {
+    use std::marker::PhantomData;
+
+    use pulp::{Scalar, WithSimd};
+
     use super::*;
 
     /// How many units in the last place the two differ by.
@@ -289,5 +293,55 @@ mod tests {
         }
         assert_eq!((0.0_f64.hyperbolic_tangent(), f64::INFINITY.hyperbolic_tangent()), (0.0, 1.0));
         assert_eq!(f64::NEG_INFINITY.hyperbolic_tangent(), -1.0);
+    }
+
+    /// The bits of fused products, exponentials and tangents of some numbers.
+    struct Bits<R>(PhantomData<R>);
+
+    impl<R: Real> WithSimd for Bits<R> {
+        type Output = Vec<u64>;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> Vec<u64> {
+            let mut bits = Vec::new();
+            for start in (0..20_000).step_by(TILE) {
+                let x: [R; TILE] = std::array::from_fn(|lane| R::new(0.1 + 0.000_713 * (start + lane) as f64));
+                let mut sums = x;
+                for (sum, &x) in R::lanes_mut::<S>(&mut sums).iter_mut().zip(R::lanes::<S>(&x)) {
+                    *sum = R::fused_lanes(simd, x, x, *sum);
+                }
+                for (x, sum) in x.into_iter().zip(sums) {
+                    let values = [sum, x.fused(x, x), x.exp_minus(), x.hyperbolic_tangent()];
+                    bits.extend(values.map(|x| x.f64().to_bits()));
+                }
+            }
+            bits
+        }
+    }
+
+    /// On each back-end that this CPU has.
+    fn check_back_ends<R: Real>() {
+        let bits = Scalar.vectorize(Bits::<R>(PhantomData));
+        assert!(bits.as_chunks().0.iter().all(|[sum, fused, ..]: &[u64; 4]| sum == fused));
+        #[cfg(target_arch = "x86_64")]
+        {
+            use pulp::x86::{V3, V4};
+            if let Some(simd) = V3::try_new() {
+                assert!(Simd::vectorize(simd, Bits::<R>(PhantomData)) == bits, "V3");
+            }
+            if let Some(simd) = V4::try_new() {
+                assert!(Simd::vectorize(simd, Bits::<R>(PhantomData)) == bits, "V4");
+            }
+        }
+    }
+
+    #[test]
+    fn all_back_ends_have_the_same_bits() {
+        check_back_ends::<f32>();
+        check_back_ends::<f64>();
+        // A product that is rounded before the sum leaves 0.
+        let x = 1.0 + f64::EPSILON;
+        assert_ne!(x.fused(x, -(x * x)), 0.0);
+        assert_ne!(Scalar.mul_add_f64s(x, x, -(x * x)), 0.0);
     }
 }

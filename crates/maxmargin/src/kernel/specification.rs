@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{Shape, Standard};
 use crate::error::{Error, Result};
+use crate::numeric::square;
 use crate::sparse::SparseMatrix;
 
 /// gamma, or how it follows from the data.
@@ -65,7 +66,7 @@ impl Gamma {
                     squares += rows.row(i).norm2();
                 }
                 let entries = features * rows.rows() as f64;
-                let variance = squares / entries - (sum / entries).powi(2);
+                let variance = squares / entries - square(sum / entries);
                 // As scikit-learn does where all entries are equal.
                 if variance > 0.0 { 1.0 / (features * variance) } else { 1.0 }
             }

@@ -7,6 +7,8 @@
 
 use serde::Serialize;
 
+use crate::numeric::exp2;
+
 /// How often which of two models is right on the same examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Paired {
@@ -48,7 +50,7 @@ impl Paired {
                 halvings -= 1;
             }
         }
-        largest *= (-(halvings as f64)).exp2();
+        largest *= exp2(-(halvings as f64));
         let mut term = 1.0;
         let mut sum = 0.0;
         for i in (0..=k).rev() {

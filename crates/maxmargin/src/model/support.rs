@@ -11,6 +11,7 @@ use super::container::{Container, Data, Tensor, damaged};
 use super::exact;
 use crate::error::{Result, invalid};
 use crate::kernel::{Expansion, Shape, Standard};
+use crate::numeric::square;
 use crate::sparse::SparseMatrix;
 use crate::weights::Weights;
 
@@ -75,9 +76,9 @@ pub(super) fn check(expansion: &Expansion, slots: usize, features: u32, bias: f6
     if columns.into_iter().any(|&last| last >= features) {
         return invalid(format!("support vectors have features beyond the {features} of the model"));
     }
-    let (constant, square) = (expansion.kernel().constant, f64::from(bias as f32).powi(2));
+    let (constant, bias_square) = (expansion.kernel().constant, square(f64::from(bias as f32)));
     // The square may have been rounded on the way.
-    if (constant - square).abs() > 1e-6 * square {
+    if (constant - bias_square).abs() > 1e-6 * bias_square {
         return invalid(format!("the kernel's constant is {constant}, not the square of the bias {bias}"));
     }
     Ok(())

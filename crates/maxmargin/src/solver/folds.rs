@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::path::follow;
 use super::{Observer, Settings, Solver, Status};
 use crate::error::{Error, Result};
+use crate::numeric::square;
 use crate::parallel::Pool;
 use crate::problem::Problem;
 use crate::random::Random;
@@ -105,7 +106,7 @@ pub fn cross_validate<'a, T: Task, O: Observer>(
 fn validation(c: f64, losses: &[f64]) -> Validation {
     let k = losses.len() as f64;
     let loss = losses.iter().sum::<f64>() / k;
-    let variance = losses.iter().map(|l| (l - loss).powi(2)).sum::<f64>() / (k - 1.0);
+    let variance = losses.iter().map(|l| square(l - loss)).sum::<f64>() / (k - 1.0);
     Validation { c, loss, standard_error: (variance / k).sqrt() }
 }
 

@@ -40,6 +40,7 @@ use super::state::{Resumable, Writer};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::features::Block as Place;
+use crate::numeric::square;
 use crate::parallel::{Pool, ranges};
 use crate::problem::Problem;
 use crate::task::{Factored, Sets, Task};
@@ -349,7 +350,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             for &labels in &structure.domains {
                 run.parts = run.parts.max(run.parts_of(labels as usize));
                 run.most_labels = run.most_labels.max(labels as usize);
-                run.pairs += f64::from(labels).powi(2);
+                run.pairs += square(f64::from(labels));
             }
             run.has_loops |= !structure.is_forest();
             let phis = structure.factors.iter().map(|factor| factor.part.phi.norm2());

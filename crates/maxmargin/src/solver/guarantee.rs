@@ -10,6 +10,7 @@
 
 use crate::error::{Error, Result};
 use crate::features::Collect;
+use crate::numeric::ln;
 use crate::problem::Problem;
 use crate::task::Task;
 
@@ -39,13 +40,13 @@ pub fn excess<T: Task>(
     let r = size as f64;
     Ok(c * match sampled {
         Sampled::Linear => {
-            let spread = (4.0 * c * largest / r * (rounds / delta).ln().max(0.0)).sqrt() * radius;
+            let spread = (4.0 * c * largest / r * ln(rounds / delta).max(0.0)).sqrt() * radius;
             epsilon + spread
         }
         Sampled::Constant => {
             // Its theorem fails with probability 2 delta'.
             let spread = largest + 2.0 * radius * (2.0 * c * largest).sqrt();
-            epsilon + 2.0 * spread * ((2.0 * rounds / delta).ln().max(0.0) / (2.0 * r)).sqrt()
+            epsilon + 2.0 * spread * (ln(2.0 * rounds / delta).max(0.0) / (2.0 * r)).sqrt()
         }
     })
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::{Observer, Progress, Settings, Snapshot, Solution, Solver, State, Status};
 use crate::error::Result;
 use crate::features::Accumulate;
+use crate::numeric::{log10, power};
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::sparse::{axpy, dot};
 use crate::task::Task;
@@ -94,8 +95,8 @@ pub fn ladder<T: Task>(problem: &Problem<'_, T>) -> Result<Vec<f64>> {
     }
     let first = mean / dot(&shortest, &shortest);
     // Examples whose slopes cancel say nothing of C.
-    let exponent = if first > 0.0 && first.is_finite() { (first / n).log10().floor() } else { -3.0 };
-    Ok((0..RUNGS).map(|k| n * 10_f64.powi(exponent as i32 + k)).collect())
+    let exponent = if first > 0.0 && first.is_finite() { log10(first / n).floor() } else { -3.0 };
+    Ok((0..RUNGS).map(|k| n * power(10.0, exponent as i32 + k)).collect())
 }
 
 /// The mean slack that costs at w, and a slope of it, its sign turned.

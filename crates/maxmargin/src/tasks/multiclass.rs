@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
+use crate::numeric::square;
 use crate::sparse::SparseView;
 use crate::task::{Listed, LossTerm, Places, Stacked, Task, first_max};
 use crate::weights::Weights;
@@ -27,7 +28,7 @@ impl Costs {
 
     /// `(value(truth) - value(y))^2`, for ordinal labels.
     pub fn squared(values: &[f64]) -> Self {
-        Self::of(values.len(), |truth, y| (values[truth] - values[y]).powi(2))
+        Self::of(values.len(), |truth, y| square(values[truth] - values[y]))
     }
 
     /// A user's table, row by row: row = truth, column = prediction.

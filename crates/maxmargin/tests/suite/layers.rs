@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules by rank: a module may use those of lower rank, and itself.
-const RANKS: [(&str, u32); 21] = [
+const RANKS: [(&str, u32); 22] = [
     ("error", 0),
     ("memory", 0),
+    ("numeric", 0),
     ("random", 0),
     ("sparse", 1),
     ("parallel", 1),

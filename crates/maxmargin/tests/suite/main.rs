@@ -1,6 +1,8 @@
 //! All tests of the library but those that count allocations, as one program: what many of them train, solver by solver and task
 //! by task, is compiled once. `cargo test -p maxmargin --test suite qp::` runs those of one file.
 
+#![allow(clippy::disallowed_methods, reason = "tests may compare with the C library")]
+
 mod common;
 
 mod align;

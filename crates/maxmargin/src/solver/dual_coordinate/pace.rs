@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coordinates::{Climb, End, Seen};
+use crate::numeric::ln;
 use crate::solver::state::is_sound;
 
 /// How fast coordinate steps close the gap.
@@ -63,7 +64,7 @@ impl Pace {
         if self.recent.len() == 2 * Self::PASSES {
             self.recent.remove(0);
         }
-        self.recent.push((self.looks, seen.gap.max(f64::MIN_POSITIVE).ln()));
+        self.recent.push((self.looks, ln(seen.gap.max(f64::MIN_POSITIVE))));
     }
 
     /// After an exact pass, which wakes all examples, the gap that passes see is another.
@@ -115,7 +116,7 @@ impl Pace {
         }
         let (first, last) = (self.recent.first()?, self.recent.last()?);
         let fall = (first.1 - last.1) / (last.0 - first.0);
-        let left = last.1 - target.ln();
+        let left = last.1 - ln(target);
         Some(if fall > 0.0 { left / fall } else { f64::INFINITY })
     }
 }

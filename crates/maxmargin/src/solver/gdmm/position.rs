@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::multipliers::Step;
+use crate::numeric::{ln, pow};
 
 /// Where a run stands between two passes, beside its dual variables and w.
 #[derive(Serialize, Deserialize)]
@@ -77,8 +78,8 @@ impl Position {
         let (before, passes) = (self.seen, self.passes);
         self.seen = (passes, gap);
         let times = passes as f64 / before.0.max(1) as f64;
-        let power = if before.0 == 0 { 1.0 } else { (before.1 / gap).ln() / times.ln() };
-        let needed = (gap / target).powf(1.0 / power);
+        let power = if before.0 == 0 { 1.0 } else { ln(before.1 / gap) / ln(times) };
+        let needed = pow(gap / target, 1.0 / power);
         // Not a number where there is no target.
         let growth = if power > 0.0 && needed < LATEST { needed.max(SOONEST) } else { LATEST };
         self.check = (growth * passes as f64).ceil() as usize;

@@ -10,6 +10,7 @@ use super::turn::Turn;
 use super::{Duals, Oracle, Phase, Run, cap};
 use crate::error::Result;
 use crate::features::Block as Place;
+use crate::numeric::power;
 use crate::random::Random;
 use crate::sparse::SparseView;
 use crate::task::{Part, Slots, Task};
@@ -237,7 +238,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.position.visits += 1.0;
         if let Some(average) = &mut self.average {
             // Later points count for more: those at the beginning are far behind.
-            average.count((self.position.visits / self.problem.len() as f64).powi(LATER), 1.0);
+            average.count(power(self.position.visits / self.problem.len() as f64, LATER), 1.0);
         }
     }
 

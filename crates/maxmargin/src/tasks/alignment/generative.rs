@@ -9,6 +9,7 @@
 //! cost: of a grid of costs those are taken that do best on the examples themselves.
 
 use super::{AlignLoss, AlignScratch, Aligned, Alignment, Gaps, Query};
+use crate::numeric::ln;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -43,7 +44,7 @@ pub(super) fn estimate<'e>(task: &Alignment, examples: &mut dyn Iterator<Item = 
         }
         let weights = &mut w.as_mut_slice()[task.blocks[block].base as usize..][..kinds * kinds];
         for (at, weight) in weights.iter_mut().enumerate() {
-            *weight = (pairs[at] / (of_x[at / kinds] * of_z[at % kinds])).ln();
+            *weight = ln(pairs[at] / (of_x[at / kinds] * of_z[at % kinds]));
         }
     }
     choose_gaps(task, &examples, &mut w);

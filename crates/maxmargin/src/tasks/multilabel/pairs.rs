@@ -1,6 +1,7 @@
 //! Which pairs of labels have a weight.
 
 use crate::error::{Error, Result};
+use crate::numeric::ln;
 
 /// Pairs of labels, each of which has a weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,7 +246,7 @@ fn ranked(labels: u32, sets: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
     let n = sets.len() as f64;
     let information = |a: u32, b: u32, both: u64| {
         let (a, b, both) = (alone[a as usize] as f64, alone[b as usize] as f64, both as f64);
-        let term = |joint: f64, x: f64, y: f64| if joint > 0.0 { joint / n * (joint * n / (x * y)).ln() } else { 0.0 };
+        let term = |joint: f64, x: f64, y: f64| if joint > 0.0 { joint / n * ln(joint * n / (x * y)) } else { 0.0 };
         term(both, a, b) + term(a - both, a, n - b) + term(b - both, n - a, b) + term(n - a - b + both, n - a, n - b)
     };
     let mut ranked: Vec<_> = together.into_iter().map(|((a, b), both)| (a, b, information(a, b, both))).collect();

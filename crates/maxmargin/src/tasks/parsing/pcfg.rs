@@ -5,6 +5,7 @@
 //! ```
 
 use super::{Parse, Parsing};
+use crate::numeric::ln;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -22,7 +23,7 @@ pub(super) fn estimate<'e>(task: &Parsing, examples: &mut dyn Iterator<Item = (&
     let mut w = Weights::zeros(task.dimension());
     for (rule, count) in (0..).zip(&counts) {
         if let Some(feature) = task.feature(rule) {
-            w.as_mut_slice()[task.blocks()[0].at(0, feature)] = (count / totals[parent(rule)]).ln();
+            w.as_mut_slice()[task.blocks()[0].at(0, feature)] = ln(count / totals[parent(rule)]);
         }
     }
     w

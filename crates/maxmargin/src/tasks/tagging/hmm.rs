@@ -12,6 +12,7 @@
 use super::{Sentence, Tagging};
 use crate::features::Accumulate;
 use crate::inference::chain::Order;
+use crate::numeric::ln;
 use crate::task::Task;
 use crate::weights::Weights;
 
@@ -46,8 +47,8 @@ pub(super) fn estimate<'e>(
         symbols.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
     }
     let dense = w.as_mut_slice();
-    dense[emission.base as usize..].iter_mut().for_each(|n| *n = (*n + 1.0).ln());
-    let into: Vec<f64> = symbols.iter().map(|total| -mean_features * total.max(1.0).ln()).collect();
+    dense[emission.base as usize..].iter_mut().for_each(|n| *n = ln(*n + 1.0));
+    let into: Vec<f64> = symbols.iter().map(|total| -mean_features * ln(total.max(1.0))).collect();
 
     if shape.order == Order::Second {
         let (pairs, triples) = dense.split_at_mut(triple.base as usize);
@@ -57,7 +58,7 @@ pub(super) fn estimate<'e>(
             let (three, two) = (row.iter().sum::<f64>() + k as f64, before.iter().sum::<f64>() + k as f64);
             // What the third tag knows beyond the pair.
             for (n, pair) in row.iter_mut().zip(before) {
-                *n = ((*n + 1.0) / three).ln() - ((pair + 1.0) / two).ln();
+                *n = ln((*n + 1.0) / three) - ln((pair + 1.0) / two);
             }
         }
     }
@@ -66,11 +67,11 @@ pub(super) fn estimate<'e>(
         let end = dense[last.at(0, a as u32)];
         let row = &mut dense[transition.base as usize + a * k..][..k];
         let total = row.iter().sum::<f64>() + end + k as f64 + 1.0;
-        row.iter_mut().zip(&into).for_each(|(n, into)| *n = ((*n + 1.0) / total).ln() + into);
-        dense[last.at(0, a as u32)] = ((end + 1.0) / total).ln();
+        row.iter_mut().zip(&into).for_each(|(n, into)| *n = ln((*n + 1.0) / total) + into);
+        dense[last.at(0, a as u32)] = ln((end + 1.0) / total);
     }
     let starts = &mut dense[first.base as usize..][..k];
     let total = starts.iter().sum::<f64>() + k as f64;
-    starts.iter_mut().zip(&into).for_each(|(n, into)| *n = ((*n + 1.0) / total).ln() + into);
+    starts.iter_mut().zip(&into).for_each(|(n, into)| *n = ln((*n + 1.0) / total) + into);
     Some(w)
 }

@@ -15,6 +15,7 @@ use std::ops::Range;
 use super::super::block::Limits;
 use super::super::stack::Blocks;
 use super::Coordinates;
+use crate::numeric::square;
 use crate::parallel::Pool;
 use crate::sparse::{axpy, dot};
 use crate::weights::Weights;
@@ -349,7 +350,7 @@ impl<B: Blocks> Coordinates<'_, B> {
                 *change = new - a[k as usize];
             }
             slope += dot(change, &first_gradient[m.part.clone()]);
-            curvature += m.limits.ridge * change.iter().sum::<f64>().powi(2);
+            curvature += m.limits.ridge * square(change.iter().sum());
         }
         Along { blocks, pool, members, outputs }.sum_up(change, cuts, image);
         curvature += dot(image.as_slice(), image.as_slice());
