@@ -43,7 +43,9 @@ pub(crate) fn write_all(
                 unproven += u64::from(!scratch.is_proven());
                 serde_json::to_writer(&mut text, &y).expect("numbers become JSON");
                 if let Some(found) = scratch.found().filter(|_| args.scores) {
-                    write!(text, "\t{}\t{}", found.value, found.bound).expect("memory takes all text");
+                    // Equal numbers say that the labels are proven; rounding may keep the two apart.
+                    let bound = if found.is_proven() { found.value } else { found.bound };
+                    write!(text, "\t{}\t{bound}", found.value).expect("memory takes all text");
                 }
                 text.push(b'\n');
             }
