@@ -98,13 +98,13 @@ impl SoFar {
     }
 
     /// Is this what a run on this problem can have reached from weights of the form of `start`?
-    fn check<T: Task>(&self, problem: &Problem<'_, T>, start: &Kept) -> Result<()> {
+    fn check(&self, has_kernel: bool, start: &Kept) -> Result<()> {
         let counters = [self.rounds, self.oracle_calls, self.cache_hits];
         check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
         let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
         check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
         // P is negative at times where a kernel has no feature map.
-        let least = if problem.metric().is_some() { -LARGEST } else { 0.0 };
+        let least = if has_kernel { -LARGEST } else { 0.0 };
         check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
         check(self.shortfall >= 0.0 && is_sound(self.shortfall), "the shortfall")?;
         check(self.best.fits(&start.weights()) && self.best.all(is_sound), "weights")
@@ -121,6 +121,26 @@ const MOST_SHORTFALL: f64 = 0.9;
 
 /// Relative rounding error of a P that was carried along from round to round.
 const CARRIED: f64 = 1e-9;
+
+/// The values of a problem at given weights: all that a run which has begun asks of it, so that runs need not be generic
+/// over tasks.
+pub(super) trait Objective {
+    /// P(w), as [`Problem::objective`] computes it.
+    fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64>;
+
+    /// The hard margin's v, as [`Problem::worst_shortfall`] computes it.
+    fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64>;
+}
+
+impl<T: Task> Objective for Problem<'_, T> {
+    fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        self.objective(w, pool)
+    }
+
+    fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64> {
+        self.worst_shortfall(w, pool)
+    }
+}
 
 /// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
 /// With a kernel the weights get the scores that belong to their coefficients.
@@ -139,6 +159,7 @@ pub(super) struct Course<'o> {
     stop: Stop,
     c: f64,
     hard: bool,
+    has_kernel: bool,
     examples: usize,
     /// Does the oracle find the maximum, and has the kernel a feature map? Otherwise there is no bound.
     can_prove: bool,
@@ -219,6 +240,7 @@ impl<'o> Course<'o> {
             stop: settings.stop_rule(problem),
             c: problem.formulation().c,
             hard: problem.formulation().penalty == Penalty::Hard,
+            has_kernel: problem.metric().is_some(),
             examples: problem.len(),
             can_prove: problem.oracle_is_exact() && problem.metric().is_none_or(|metric| metric.is_definite()),
             max_passes: settings.max_passes,
@@ -304,12 +326,12 @@ impl<'o> Course<'o> {
 
     /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
     /// returned. With another C the course is a new one that begins with P of the best point so far.
-    pub(super) fn resume<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<Option<Saved<'o>>> {
+    pub(super) fn resume(&mut self, problem: &dyn Objective, pool: &Pool) -> Result<Option<Saved<'o>>> {
         let Some(state) = &self.settings.resume else { return Ok(None) };
         let (header, mut reader) = Reader::new(state)?;
         let growth = self.header.resumes(&header)?;
         let so_far: SoFar = reader.take()?;
-        so_far.check(problem, &self.so_far.best)?;
+        so_far.check(self.has_kernel, &self.so_far.best)?;
         if growth.is_some() {
             let primal = self.offer_exact(problem, &Weights::from(so_far.best), pool)?;
             check(primal.is_finite(), "weights")?;
@@ -434,7 +456,7 @@ impl<'o> Course<'o> {
 
     /// Takes note of a point after an exact pass there, and returns its P. Hard margin: of the smallest multiple of
     /// the point that separates the data.
-    pub(super) fn offer_exact<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<f64> {
+    pub(super) fn offer_exact(&mut self, problem: &dyn Objective, w: &Weights, pool: &Pool) -> Result<f64> {
         self.so_far.oracle_calls += self.examples as u64;
         if !self.hard {
             let primal = self.in_oracle(|| problem.objective(w, pool))?;
@@ -453,14 +475,14 @@ impl<'o> Course<'o> {
     }
 
     /// Makes this point the answer, for a solver that does not go by P, and finds P there.
-    pub(super) fn answer<T: Task>(&mut self, problem: &Problem<'_, T>, w: &Weights, pool: &Pool) -> Result<()> {
+    pub(super) fn answer(&mut self, problem: &dyn Objective, w: &Weights, pool: &Pool) -> Result<()> {
         self.so_far.best.replace(w);
         self.so_far.verified = false;
         self.verify(problem, pool)
     }
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
-    pub(super) fn verify<T: Task>(&mut self, problem: &Problem<'_, T>, pool: &Pool) -> Result<()> {
+    pub(super) fn verify(&mut self, problem: &dyn Objective, pool: &Pool) -> Result<()> {
         if self.so_far.verified {
             return Ok(());
         }
