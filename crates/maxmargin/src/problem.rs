@@ -64,6 +64,26 @@ impl Formulation {
     pub(crate) fn adds_up(&self) -> bool {
         self.penalty == Penalty::Linear && self.rescaling == Rescaling::Margin
     }
+
+    /// The constraint of an output whose loss is `loss`.
+    #[inline]
+    pub(crate) fn term(&self, loss: f64) -> Term {
+        let loss = self.loss_scale * loss;
+        let rhs = if self.penalty == Penalty::Quadratic { loss.sqrt() } else { loss };
+        match self.rescaling {
+            Rescaling::Margin => Term { factor: 1.0, rhs },
+            Rescaling::Slack => Term { factor: rhs, rhs },
+        }
+    }
+
+    /// How one example's H enters the sum: H or H^2/2.
+    #[inline]
+    pub(crate) fn slack(&self, h: f64) -> f64 {
+        match self.penalty {
+            Penalty::Quadratic => 0.5 * h * h,
+            Penalty::Linear | Penalty::Hard => h,
+        }
+    }
 }
 
 impl Default for Formulation {
@@ -83,6 +103,7 @@ pub struct Term {
 
 impl Term {
     /// `H` of this output, where `margin = <w, dpsi>`.
+    #[inline]
     pub fn violation(&self, margin: f64) -> f64 {
         self.rhs - self.factor * margin
     }
@@ -362,12 +383,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// The constraint of an output whose loss is `loss`.
     pub fn term(&self, loss: f64) -> Term {
-        let loss = self.formulation.loss_scale * loss;
-        let rhs = if self.formulation.penalty == Penalty::Quadratic { loss.sqrt() } else { loss };
-        match self.formulation.rescaling {
-            Rescaling::Margin => Term { factor: 1.0, rhs },
-            Rescaling::Slack => Term { factor: rhs, rhs },
-        }
+        self.formulation.term(loss)
     }
 
     /// `H` of all listed outputs of example i, the truth's being 0.
@@ -556,10 +572,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// How one example's H enters the sum: H or H^2/2.
     pub fn slack(&self, h: f64) -> f64 {
-        match self.formulation.penalty {
-            Penalty::Quadratic => 0.5 * h * h,
-            Penalty::Linear | Penalty::Hard => h,
-        }
+        self.formulation.slack(h)
     }
 }
 
