@@ -13,6 +13,7 @@
 //! An output y of example i is handed on as a normalised [`Term`] with `H = rhs - factor * <w, dpsi_i(y)>`;
 //! nothing after it knows margin from slack.
 
+mod classes;
 mod objective;
 mod rounding;
 
@@ -21,6 +22,8 @@ use crate::features::{Scaled, Sink};
 use crate::kernel::{AtomsOf, Metric};
 use crate::task::{Counted, Factored, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
+
+pub(crate) use classes::Classes;
 
 /// Where the loss enters the constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -131,6 +134,26 @@ impl<T: Task> Default for OracleScratch<T> {
 /// Weights and losses up to here, times f32 values, have squares that do not overflow.
 const LARGEST: f64 = 1e30;
 
+/// Which examples count.
+#[derive(Debug, Clone, Copy)]
+struct Selection<'a> {
+    /// One example in `step`; 1 but for a sample.
+    step: usize,
+    /// Of these; None: of all.
+    chosen: Option<&'a [u32]>,
+}
+
+impl Selection<'_> {
+    const ALL: Self = Self { step: 1, chosen: None };
+
+    /// Where example i stands among all.
+    #[inline]
+    fn place(&self, i: usize) -> usize {
+        let at = i * self.step;
+        self.chosen.map_or(at, |chosen| chosen[at] as usize)
+    }
+}
+
 /// Examples, task and formulation, checked once and immutable from then on.
 #[derive(Debug)]
 pub struct Problem<'a, T: Task> {
@@ -139,10 +162,7 @@ pub struct Problem<'a, T: Task> {
     outputs: &'a [T::Output],
     weights: Option<&'a [f64]>,
     formulation: Formulation,
-    /// One example in `step` counts; 1 but for a sample.
-    step: usize,
-    /// The examples that count; None: all.
-    chosen: Option<&'a [u32]>,
+    selection: Selection<'a>,
     /// What a kernel makes of inner products of weights; None: nothing.
     metric: Option<Metric<'a>>,
 }
@@ -192,7 +212,7 @@ impl<'a, T: Task> Problem<'a, T> {
         for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
             task.check(x, y).map_err(|what| Error::Data { example, what })?;
         }
-        let problem = Self { task, inputs, outputs, weights, formulation, step: 1, chosen: None, metric: None };
+        let problem = Self { task, inputs, outputs, weights, formulation, selection: Selection::ALL, metric: None };
         if let Some(counted) = problem.counted() {
             for (example, (&x, y)) in inputs.iter().zip(outputs).enumerate() {
                 counted.check(x, y).map_err(|what| Error::Data { example, what })?;
@@ -210,7 +230,7 @@ impl<'a, T: Task> Problem<'a, T> {
 
     /// Number of examples n.
     pub fn len(&self) -> usize {
-        self.chosen.map_or(self.inputs.len(), <[u32]>::len).div_ceil(self.step)
+        self.selection.chosen.map_or(self.inputs.len(), <[u32]>::len).div_ceil(self.selection.step)
     }
 
     /// The same problem on every `step`-th example only, with the same C on the mean of fewer slacks: its solution is
@@ -221,7 +241,7 @@ impl<'a, T: Task> Problem<'a, T> {
     #[must_use]
     pub fn every(&self, step: usize) -> Self {
         assert!(step > 0, "a step of at least 1");
-        Self { step: self.step * step, ..*self }
+        Self { selection: Selection { step: self.selection.step * step, ..self.selection }, ..*self }
     }
 
     /// The same problem on these examples only, by their numbers here. C is what a single example weighs times their number,
@@ -231,10 +251,10 @@ impl<'a, T: Task> Problem<'a, T> {
     /// If there are none, one is not an example, or this is a part of a problem itself.
     #[must_use]
     pub fn only(&self, chosen: &'a [u32]) -> Self {
-        assert!(self.chosen.is_none() && self.step == 1, "a part of the whole");
+        assert!(self.selection.chosen.is_none() && self.selection.step == 1, "a part of the whole");
         assert!(!chosen.is_empty() && chosen.iter().all(|&i| (i as usize) < self.len()), "examples of the problem");
         let c = self.formulation.c * chosen.len() as f64 / self.len() as f64;
-        Self { chosen: Some(chosen), ..self.with_c(c) }
+        Self { selection: Selection { chosen: Some(chosen), step: 1 }, ..self.with_c(c) }
     }
 
     /// The same problem with a kernel: inputs are one-hot vectors of atoms.
@@ -297,8 +317,7 @@ impl<'a, T: Task> Problem<'a, T> {
     /// Where example i stands among the inputs.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> usize {
-        let at = i * self.step;
-        self.chosen.map_or(at, |chosen| chosen[at] as usize)
+        self.selection.place(i)
     }
 
     /// Never true: a problem has at least one example.

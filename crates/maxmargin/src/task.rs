@@ -2,6 +2,7 @@
 
 mod factored;
 mod lambda;
+mod losses;
 
 use std::fmt::Debug;
 
@@ -15,6 +16,7 @@ use crate::weights::{Score, Weights};
 
 pub use factored::{Factored, Part, Sets, Slots};
 pub use lambda::Lambda;
+pub use losses::{ComputedLosses, Losses};
 
 /// The loss term of a loss-augmented argmax: `weight * loss(truth, y)`.
 #[derive(Debug)]
@@ -215,6 +217,9 @@ pub trait Stacked<T: Task>: Sync {
 
     /// Where the outputs place it.
     fn places(&self) -> Places<'_>;
+
+    /// The losses between them.
+    fn all_losses(&self) -> Losses<'_>;
 }
 
 /// Where the outputs of a list place their input vector phi.

@@ -22,12 +22,12 @@ use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Rederived, SoFar};
+use super::course::{Objective, Rederived, SoFar};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem};
+use crate::problem::{Classes, Formulation, Penalty, Problem};
 use crate::task::{Places, Task};
 use crate::weights::Weights;
 
@@ -41,10 +41,11 @@ mod slots;
 mod stack;
 
 use coordinates::{Coordinates, Exact};
+use labels::Shared;
 use newton::Newton;
 use pace::Pace;
 use rows::Rowed;
-use stack::{Blocks, Examples, Signed, Slotted};
+use stack::{Blocks, Signed, Slotted};
 
 /// Dual coordinates.
 #[derive(Debug, Clone, Default)]
@@ -100,37 +101,67 @@ impl Solver for DualCoordinate {
             return Err(Error::setting("penalty", rule));
         }
         let mut course = Course::new(self, problem, settings, observer)?;
-        if let Some(factored) = labels::apart(problem) {
-            let status = labels::solve(self, problem, factored, settings, &mut course)?;
-            return course.finish(status);
-        }
-        let listed = problem.task().listed();
-        let Some((listed, stacked)) = listed.and_then(|l| l.stacked().map(|s| (l, s))) else {
+        let pool = Pool::new(settings.threads)?;
+        let status = if let Some(factored) = labels::apart(problem) {
+            labels::solve(self, Shared::new(problem, factored), problem, settings, &pool, &mut course)
+        } else if let Some(classes) = Classes::of(problem, &pool) {
+            let formulation = problem.formulation();
+            let view = ProblemView {
+                formulation,
+                dimension: problem.dimension(),
+                largest_rhs: formulation.term(problem.max_loss() / formulation.loss_scale).rhs,
+                objective: problem,
+                solve_sample: &|settings, observer| self.solve(&problem.every(SAMPLE_STEP), settings, observer),
+            };
+            self.solve_classes(classes, view, settings, &pool, &mut course)
+        } else {
             let rule = "dual-coordinate needs a task whose outputs are a list over one input vector, or label sets without \
                         pairs (Hamming loss, margin rescaling, linear slack); take bcfw";
-            return Err(Error::setting("solver", rule));
-        };
-        let pool = Pool::new(settings.threads)?;
-        let examples = Examples::new(problem, listed, stacked, &pool);
-        let status = match stacked.places() {
-            Places::Signs(block) => {
-                let blocks = Signed::new(examples, block);
-                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
-            }
-            Places::Slots(block) => {
-                let blocks = Slotted::new(examples, block);
-                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
-            }
-            Places::Rows(block, lambda) => {
-                let blocks = Rowed::new(examples, block, lambda);
-                Run::new(self, problem, settings, &pool, &blocks, &mut course)?.solve(&mut course)
-            }
+            Err(Error::setting("solver", rule))
         }?;
         course.finish(status)
     }
 }
 
+/// What a run asks of its problem besides the examples.
+#[derive(Clone, Copy)]
+struct ProblemView<'r> {
+    formulation: Formulation,
+    /// Number of coordinates of w.
+    dimension: usize,
+    /// The largest right-hand side of all constraints.
+    largest_rhs: f64,
+    objective: &'r dyn Objective,
+    /// Solves the problem on a sample of the examples, one in [`SAMPLE_STEP`].
+    solve_sample: &'r dyn Fn(&Settings, &mut dyn Observer) -> Result<Solution>,
+}
+
 impl DualCoordinate {
+    /// Solves a problem whose outputs are a list. Nothing from here on is generic over the task.
+    fn solve_classes(
+        &self,
+        classes: Classes<'_>,
+        problem: ProblemView<'_>,
+        settings: &Settings,
+        pool: &Pool,
+        course: &mut Course<'_>,
+    ) -> Result<Status> {
+        match classes.places {
+            Places::Signs(block) => {
+                let blocks = Signed::new(classes, block);
+                Run::new(self, problem, settings, pool, &blocks, course)?.solve(course)
+            }
+            Places::Slots(block) => {
+                let blocks = Slotted::new(classes, block);
+                Run::new(self, problem, settings, pool, &blocks, course)?.solve(course)
+            }
+            Places::Rows(block, lambda) => {
+                let blocks = Rowed::new(classes, block, lambda);
+                Run::new(self, problem, settings, pool, &blocks, course)?.solve(course)
+            }
+        }
+    }
+
     /// Can Newton steps be thought of where w has so many coordinates?
     fn newton_fits(&self, d: usize) -> bool {
         match self.finish {
@@ -141,17 +172,16 @@ impl DualCoordinate {
     }
 
     /// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
-    fn solve_sample<T: Task>(
+    fn solve_sample(
         &self,
-        problem: &Problem<'_, T>,
+        problem: ProblemView<'_>,
         settings: &Settings,
         relative_target: f64,
         course: &mut Course<'_>,
     ) -> Result<Weights> {
         let stop = Stop::RelativeGap(SAMPLE_GAP.min(10.0 * relative_target).max(relative_target));
         let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
-        let sample = problem.every(SAMPLE_STEP);
-        let solution = self.solve(&sample, &settings, &mut |progress: &Progress| course.on_sample(progress))?;
+        let solution = (problem.solve_sample)(&settings, &mut |progress: &Progress| course.on_sample(progress))?;
         course.after_sample(&solution.report);
         Ok(solution.weights)
     }
@@ -287,21 +317,20 @@ enum Phase {
 /// So many Newton steps at a stretch, at most.
 const MOST_STEPS: u32 = 100;
 
-struct Run<'r, 'a, T: Task, B: Blocks> {
+struct Run<'r, B: Blocks> {
     solver: &'r DualCoordinate,
-    problem: &'r Problem<'a, T>,
+    problem: ProblemView<'r>,
     pool: &'r Pool,
     blocks: &'r B,
     coordinates: Coordinates<'r, B>,
     /// Made when first needed: its tables are large.
     newton: Option<Newton<'r, B>>,
     place: Place,
-    largest_rhs: f64,
     /// P at w = 0, at most.
     at_zero: f64,
 }
 
-impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
+impl<B: Blocks> Resumable for Run<'_, B> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.place)?;
         out.put(&self.coordinates.now)
@@ -312,20 +341,20 @@ impl<T: Task, B: Blocks> Resumable for Run<'_, '_, T, B> {
     }
 }
 
-impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
+impl<'r, B: Blocks> Run<'r, B> {
     fn new(
         solver: &'r DualCoordinate,
-        problem: &'r Problem<'a, T>,
+        problem: ProblemView<'r>,
         settings: &Settings,
         pool: &'r Pool,
         blocks: &'r B,
         course: &mut Course<'_>,
     ) -> Result<Self> {
-        let (penalty, d) = (problem.formulation().penalty, problem.dimension());
-        let largest_rhs = problem.term(problem.max_loss() / problem.formulation().loss_scale).rhs;
-        let at_zero = problem.slack(largest_rhs) * (0..blocks.len()).map(|i| blocks.share(i)).sum::<f64>();
+        let ProblemView { formulation, dimension: d, largest_rhs, objective, .. } = problem;
+        let penalty = formulation.penalty;
+        let at_zero = formulation.slack(largest_rhs) * (0..blocks.len()).map(|i| blocks.share(i)).sum::<f64>();
         let mut place = Place::at(Phase::Coordinates);
-        if let Some(mut saved) = course.resume(problem, pool)? {
+        if let Some(mut saved) = course.resume(objective, pool)? {
             let saved_place: Place = saved.reader.take()?;
             saved_place.check()?;
             let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
@@ -342,26 +371,26 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             } else {
                 place = saved_place;
             }
-            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs, at_zero });
+            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, at_zero });
         }
         let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
         let (fits, mean) = (solver.newton_fits(d), mean_curvature(blocks));
         let relative_target = course.target_at(at_zero) / at_zero;
         let pays = mean > LARGE && (blocks.width() == 1 || relative_target < NEAR);
         if let Some(start) = &settings.warm_start {
-            course.offer_exact(problem, start, pool)?;
+            course.offer_exact(objective, start, pool)?;
             if fits {
                 coordinates.now.w.clone_from(start);
                 place.phase = Phase::newton::<B>(largest_rhs);
             }
-        } else if fits && pays && problem.len() >= SAMPLE_STEP * SAMPLE_SIZE {
+        } else if fits && pays && blocks.len() >= SAMPLE_STEP * SAMPLE_SIZE {
             coordinates.now.w = solver.solve_sample(problem, settings, relative_target, course)?;
             place.phase = Phase::newton::<B>(largest_rhs);
         } else if penalty == Penalty::Linear && mean > LARGE {
             coordinates.set_stage(SMALL / mean);
             place.phase = Phase::SmallC { passes: 0 };
         }
-        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, largest_rhs, at_zero })
+        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, at_zero })
     }
 
     /// The rounds.
@@ -374,8 +403,8 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
                 }
                 // Nobody wants weights worse than none.
                 if course.so_far.primal > self.at_zero {
-                    let zeros = Weights::zeros(self.problem.dimension());
-                    course.offer_exact(self.problem, &zeros, self.pool)?;
+                    let zeros = Weights::zeros(self.problem.dimension);
+                    course.offer_exact(self.problem.objective, &zeros, self.pool)?;
                 }
                 return Ok(status);
             }
@@ -439,10 +468,10 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
             return Some(exact.primal);
         }
         if !self.place.without_newton
-            && self.solver.newton_fits(self.problem.dimension())
+            && self.solver.newton_fits(self.problem.dimension)
             && self.newton_is_faster(course)
         {
-            self.place.phase = Phase::newton::<B>(self.largest_rhs);
+            self.place.phase = Phase::newton::<B>(self.problem.largest_rhs);
         } else if self.wants_small_gap(course) && self.place.pace.crawls(self.target_seen(course)) {
             let pace = &mut self.place.pace;
             let climb = course.in_oracle(|| self.coordinates.climb(pace.allowance(), self.pool));
@@ -457,7 +486,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         let expected = self.place.discount * seen;
         let target = course.target_at(course.so_far.primal.min(rhs - 0.5 * norm2 + expected));
         // What the violations' own rounding adds to a gap.
-        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
+        let rounding = f64::EPSILON * (rhs + self.problem.formulation.c * self.problem.largest_rhs);
         expected <= target.max(rounding)
     }
 
@@ -465,7 +494,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
     /// of P there says more.
     fn is_near_from_start(&self, (rhs, norm2): (f64, f64), course: &Course<'_>) -> bool {
         let left = self.at_zero - (rhs - 0.5 * norm2);
-        let is_linear = self.problem.formulation().penalty == Penalty::Linear;
+        let is_linear = self.problem.formulation.penalty == Penalty::Linear;
         is_linear && course.so_far.primal.is_infinite() && LEFT_AT_START * left <= course.target_at(self.at_zero)
     }
 
@@ -488,7 +517,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
         if self.solver.finish == Finish::Newton {
             return true;
         }
-        let newton = newton_looks(self.blocks, self.problem.dimension());
+        let newton = newton_looks(self.blocks, self.problem.dimension);
         let pace = &self.place.pace;
         // What is foretold may be wrong; what has been spent is not.
         pace.spent() > newton || pace.looks_left(self.target_seen(course)).is_some_and(|left| left > newton)
@@ -507,7 +536,7 @@ impl<'r, 'a, T: Task, B: Blocks> Run<'r, 'a, T, B> {
 
     /// A Newton step, or the next proximal point. Returns P.
     fn newton_step(&mut self, strength: f64, steps: u32, course: &mut Course<'_>) -> f64 {
-        let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
+        let (penalty, d) = (self.problem.formulation.penalty, self.problem.dimension);
         let coordinates = &mut self.coordinates;
         let newton = self.newton.get_or_insert_with(|| {
             coordinates.rest();

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
-use crate::task::{Listed, LossTerm, Places, Stacked, Task};
+use crate::task::{Listed, LossTerm, Losses, Places, Stacked, Task};
 use crate::weights::Weights;
 
 /// Binary classification. Outputs are 0 for the negative class and 1 for the positive one.
@@ -119,5 +119,9 @@ impl Stacked<Binary> for Binary {
 
     fn places(&self) -> Places<'_> {
         Places::Signs(self.blocks[0])
+    }
+
+    fn all_losses(&self) -> Losses<'_> {
+        Losses::Table(2, LOSSES.as_flattened())
     }
 }

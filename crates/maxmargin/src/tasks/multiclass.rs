@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::numeric::square;
 use crate::sparse::SparseView;
-use crate::task::{Listed, LossTerm, Places, Stacked, Task, first_max};
+use crate::task::{Listed, LossTerm, Losses, Places, Stacked, Task, first_max};
 use crate::weights::Weights;
 
 /// `cost(truth, y)` for all pairs of classes: not negative, zero on the diagonal.
@@ -193,5 +193,9 @@ impl Stacked<Multiclass> for Multiclass {
 
     fn places(&self) -> Places<'_> {
         Places::Slots(self.blocks[0])
+    }
+
+    fn all_losses(&self) -> Losses<'_> {
+        Losses::Table(self.costs.classes, &self.costs.table)
     }
 }

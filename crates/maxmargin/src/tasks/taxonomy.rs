@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::sparse::SparseView;
-use crate::task::{Lambda, Listed, LossTerm, Places, Stacked, Task, first_max};
+use crate::task::{ComputedLosses, Lambda, Listed, LossTerm, Losses, Places, Stacked, Task, first_max};
 use crate::tasks::multiclass::check_row;
 use crate::weights::Weights;
 
@@ -356,5 +356,23 @@ impl Stacked<Taxonomy> for Taxonomy {
             Some(lambda) => Places::Rows(self.blocks[0], lambda),
             None => Places::Slots(self.blocks[0]),
         }
+    }
+
+    fn all_losses(&self) -> Losses<'_> {
+        match &self.loss {
+            NodeLoss::Matrix(costs) => Losses::Table(costs.classes(), costs.as_slice()),
+            NodeLoss::ZeroOne | NodeLoss::Tree | NodeLoss::Path => Losses::Computed(self),
+        }
+    }
+}
+
+impl ComputedLosses for Taxonomy {
+    fn loss(&self, truth: usize, k: usize) -> f64 {
+        Task::loss(self, &self.classes[truth], &self.classes[k])
+    }
+
+    fn fill(&self, truth: usize, losses: &mut Vec<f64>) {
+        losses.resize(self.classes.len(), 0.0);
+        self.fill_losses(self.classes[truth], losses);
     }
 }

@@ -26,6 +26,7 @@ use crate::features::Block;
 use crate::memory::prefetch;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
+use crate::solver::course::Objective;
 use crate::solver::state::{Resumable, Writer, check, check_weights, is_sound};
 use crate::solver::{Course, Settings, Status};
 use crate::sparse::SparseView;
@@ -48,7 +49,7 @@ pub(in crate::solver) fn apart<'p, T: Task>(problem: &Problem<'p, T>) -> Option<
 }
 
 /// The examples as all labels see them.
-struct Shared<'a> {
+pub(super) struct Shared<'a> {
     phis: Vec<SparseView<'a>>,
     norms2: Vec<f64>,
     /// C c_i / n
@@ -56,14 +57,15 @@ struct Shared<'a> {
     entries: u64,
     /// By label: the examples in whose sets it is, ascending.
     having: Vec<Vec<u32>>,
-    /// Where the labels stand in w: a slot each.
+    /// Number of coordinates of w, and where the labels stand in it: a slot each.
+    dimension: usize,
     block: Block,
     /// Of an example in whose set a label is not, and of one in whose set it is.
     rhs: [f64; 2],
 }
 
 impl<'a> Shared<'a> {
-    fn new<T: Task>(problem: &Problem<'a, T>, factored: &dyn Factored<T>) -> Self {
+    pub(super) fn new<T: Task>(problem: &Problem<'a, T>, factored: &dyn Factored<T>) -> Self {
         let (n, share) = (problem.len(), problem.formulation().c / problem.len() as f64);
         let mut shared = Self {
             phis: Vec::with_capacity(n),
@@ -71,6 +73,7 @@ impl<'a> Shared<'a> {
             shares: (0..n).map(|i| share * problem.weight(i)).collect(),
             entries: 0,
             having: Vec::new(),
+            dimension: problem.dimension(),
             block: Block { base: 0, rows: 0, width: 0 },
             rhs: [0, 1].map(|truth| problem.term(factored.cost(truth)).rhs),
         };
@@ -236,30 +239,30 @@ struct Run<'r> {
 }
 
 /// Solves a problem whose labels are [`apart`].
-pub(super) fn solve<T: Task>(
+pub(super) fn solve(
     solver: &DualCoordinate,
-    problem: &Problem<'_, T>,
-    factored: &dyn Factored<T>,
+    shared: Shared<'_>,
+    objective: &dyn Objective,
     settings: &Settings,
+    pool: &Pool,
     course: &mut Course<'_>,
 ) -> Result<Status> {
-    let pool = Pool::new(settings.threads)?;
-    let shared = Shared::new(problem, factored);
+    let examples = shared.phis.len() as u64;
     let mut run = Run {
         solver,
         labels: (0..shared.having.len()).map(|k| shared.without_weights(k)).collect(),
+        w: Weights::zeros(shared.dimension),
         shared,
-        pool: &pool,
+        pool,
         seed: settings.seed,
-        w: problem.zero(),
         place: Place { rounds: 0, stall: Stall::default(), growth: None },
     };
-    if let Some(mut saved) = course.resume(problem, &pool)? {
+    if let Some(mut saved) = course.resume(objective, pool)? {
         let (place, labels, w) = (saved.reader.take()?, saved.reader.take()?, saved.reader.take()?);
         run.restore(place, labels, w, saved.growth)?;
     } else if let Some(start) = &settings.warm_start {
         course.in_oracle(|| run.begin_at(start));
-        course.so_far.oracle_calls += problem.len() as u64;
+        course.so_far.oracle_calls += examples;
     }
     run.rounds(course)
 }

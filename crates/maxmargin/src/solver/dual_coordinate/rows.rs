@@ -5,10 +5,10 @@
 
 use super::block::{self, Limits, Look};
 use super::slots::{self, Rows};
-use super::stack::{Blocks, Example, Examples, Source};
+use super::stack::{Blocks, Example, Source};
 use crate::features::Block;
-use crate::problem::{Penalty, Rescaling, Term};
-use crate::task::{Lambda, Task};
+use crate::problem::{Classes, Penalty, Rescaling, Term};
+use crate::task::Lambda;
 use crate::weights::Weights;
 
 /// Blocks of so few outputs are solved over all of them at once.
@@ -27,16 +27,16 @@ const NEAR: usize = 256;
 const MOST_CURVED: usize = 15;
 
 /// Many outputs: a dual variable for each, the truth's idle.
-pub(super) struct Rowed<'p, 'a, T: Task> {
-    examples: Examples<'p, 'a, T>,
+pub(super) struct Rowed<'a> {
+    examples: Classes<'a>,
     block: Block,
     lambda: &'a Lambda,
-    dimension: usize,
 }
 
 /// Where it works.
-pub(super) struct Room<T: Task> {
-    task: T::Scratch,
+#[derive(Default)]
+pub(super) struct Room {
+    losses: Vec<f64>,
     of_slots: Vec<f64>,
     scores: Vec<f64>,
     /// Slots that matter, and a number for each of all slots, zero between two uses.
@@ -54,26 +54,7 @@ pub(super) struct Room<T: Task> {
     gram: Vec<f64>,
 }
 
-impl<T: Task> Default for Room<T> {
-    fn default() -> Self {
-        Self {
-            task: T::Scratch::default(),
-            of_slots: Vec::new(),
-            scores: Vec::new(),
-            slots: Vec::new(),
-            change: Vec::new(),
-            active: Vec::new(),
-            terms: Vec::new(),
-            with_truth: Vec::new(),
-            inner: Vec::new(),
-            v: Vec::new(),
-            a: Vec::new(),
-            gram: Vec::new(),
-        }
-    }
-}
-
-impl<T: Task> Room<T> {
+impl Room {
     /// Solves the block over the active outputs, and leaves what they changed by in `self.v`.
     fn solve(&mut self, norm2: f64, limits: Limits, precision: f64, v: &[f64], a: &mut [f64]) {
         let count = self.active.len();
@@ -98,27 +79,22 @@ impl<T: Task> Room<T> {
     }
 }
 
-impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
-    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block, lambda: &'a Lambda) -> Self {
-        Self { dimension: examples.problem.dimension(), examples, block, lambda }
+impl<'a> Rowed<'a> {
+    pub(super) fn new(examples: Classes<'a>, block: Block, lambda: &'a Lambda) -> Self {
+        Self { examples, block, lambda }
     }
 
     /// The constraint of output k.
-    fn term(&self, truth: &T::Output, k: u32) -> Term {
-        let (problem, y) = (self.examples.problem, self.examples.listed.output(k as usize));
-        problem.term(problem.task().loss(truth, &y))
-    }
-
-    fn truth(&self, example: &Example<'_>) -> T::Output {
-        self.examples.listed.output(example.truth)
+    fn term(&self, truth: usize, k: u32) -> Term {
+        self.examples.formulation.term(self.examples.losses.of(truth, k as usize))
     }
 
     /// The output at that place among those asked for becomes active.
-    fn activate(&self, example: &Example<'_>, truth: &T::Output, of: &[u32], place: usize, room: &mut Room<T>) {
+    fn activate(&self, example: &Example<'_>, of: &[u32], place: usize, room: &mut Room) {
         let (t, k) = (example.truth, of[place] as usize);
         let with_truth = self.lambda.inner(t, k);
         room.active.push(place);
-        room.terms.push(self.term(truth, k as u32));
+        room.terms.push(self.term(t, k as u32));
         room.with_truth.push(with_truth);
         let own = self.lambda.inner(t, t) - with_truth;
         for (&other, with_truth) in room.active.iter().zip(&room.with_truth) {
@@ -127,15 +103,7 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
     }
 
     /// Up to [`JOIN`] outputs that are not active become so, those with the largest violation above `least`.
-    fn join(
-        &self,
-        example: &Example<'_>,
-        truth: &T::Output,
-        of: &[u32],
-        least: f64,
-        room: &mut Room<T>,
-        v: &[f64],
-    ) -> bool {
+    fn join(&self, example: &Example<'_>, of: &[u32], least: f64, room: &mut Room, v: &[f64]) -> bool {
         let mut best: [Option<usize>; JOIN] = [None; JOIN];
         let value = |place: Option<usize>| place.map_or(least, |k| v[k]);
         for (k, &own) in v.iter().enumerate() {
@@ -146,14 +114,14 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
             }
         }
         for k in best.into_iter().flatten() {
-            self.activate(example, truth, of, k, room);
+            self.activate(example, of, k, room);
         }
         best[0].is_some()
     }
 
     /// What the active outputs' change, in `room.v`, does to all violations.
-    fn follow(&self, example: &Example<'_>, truth: &T::Output, of: &[u32], room: &mut Room<T>, v: &mut [f64]) {
-        let Room { active, terms, v: changes, of_slots, scores, task, .. } = room;
+    fn follow(&self, example: &Example<'_>, of: &[u32], room: &mut Room, v: &mut [f64]) {
+        let Room { active, terms, v: changes, of_slots, scores, losses, .. } = room;
         of_slots.clear();
         of_slots.resize(self.block.width as usize, 0.0);
         for ((&k, term), change) in active.iter().zip(&*terms).zip(&*changes) {
@@ -166,25 +134,25 @@ impl<'p, 'a, T: Task> Rowed<'p, 'a, T> {
         }
         scores.resize(self.lambda.len(), 0.0);
         self.lambda.outputs(of_slots, scores);
-        let (at_truth, problem) = (scores[example.truth], self.examples.problem);
-        if problem.formulation().rescaling == Rescaling::Margin {
+        let (at_truth, formulation) = (scores[example.truth], self.examples.formulation);
+        if formulation.rescaling == Rescaling::Margin {
             for (v, &k) in v.iter_mut().zip(of) {
                 *v -= at_truth - scores[k as usize];
             }
         } else {
-            let losses = self.examples.listed.losses(truth, task);
+            let losses = self.examples.losses.row(example.truth, losses);
             for (v, &k) in v.iter_mut().zip(of) {
-                *v -= problem.term(losses[k as usize]).factor * (at_truth - scores[k as usize]);
+                *v -= formulation.term(losses[k as usize]).factor * (at_truth - scores[k as usize]);
             }
         }
     }
 }
 
-impl<T: Task> Blocks for Rowed<'_, '_, T> {
-    type Room = Room<T>;
+impl Blocks for Rowed<'_> {
+    type Room = Room;
 
     fn len(&self) -> usize {
-        self.examples.problem.len()
+        self.examples.len()
     }
 
     fn width(&self) -> usize {
@@ -207,41 +175,32 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         self.examples.share(i)
     }
 
-    fn violations(&self, example: &Example<'_>, w: &Weights, room: &mut Room<T>, v: &mut [f64]) {
+    fn violations(&self, example: &Example<'_>, w: &Weights, room: &mut Room, v: &mut [f64]) {
         room.of_slots.resize(self.block.width as usize, 0.0);
         w.scores(self.block, example.phi, &mut room.of_slots);
         self.lambda.outputs(&mut room.of_slots, v);
-        let (at_truth, problem) = (v[example.truth], self.examples.problem);
-        let losses = self.examples.listed.losses(&self.truth(example), &mut room.task);
-        let f = problem.formulation();
+        let (at_truth, f) = (v[example.truth], self.examples.formulation);
+        let losses = self.examples.losses.row(example.truth, &mut room.losses);
         if f.rescaling == Rescaling::Margin && f.penalty != Penalty::Quadratic {
             for (v, loss) in v.iter_mut().zip(losses) {
                 *v = f.loss_scale * loss - (at_truth - *v);
             }
         } else {
             for (v, &loss) in v.iter_mut().zip(losses) {
-                *v = problem.term(loss).violation(at_truth - *v);
+                *v = f.term(loss).violation(at_truth - *v);
             }
         }
         v[example.truth] = f64::MIN;
     }
 
-    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Room<T>, v: &mut [f64]) {
+    fn violations_of(&self, example: &Example<'_>, of: &[u32], w: &Weights, room: &mut Room, v: &mut [f64]) {
         self.slopes_of(example, of, w, room, v);
-        let truth = self.truth(example);
         for (v, &k) in v.iter_mut().zip(of) {
-            *v += self.term(&truth, k).rhs;
+            *v += self.term(example.truth, k).rhs;
         }
     }
 
-    fn slopes_of(
-        &self,
-        example: &Example<'_>,
-        of: &[u32],
-        direction: &Weights,
-        room: &mut Room<T>,
-        slopes: &mut [f64],
-    ) {
+    fn slopes_of(&self, example: &Example<'_>, of: &[u32], direction: &Weights, room: &mut Room, slopes: &mut [f64]) {
         let Room { slots, of_slots, .. } = room;
         slots.clear();
         slots.extend_from_slice(self.lambda.row(example.truth).0);
@@ -253,25 +212,24 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         of_slots.resize(slots.len(), 0.0);
         let w = &direction.as_slice()[self.block.base as usize..];
         slots::scores(w, self.block.width as usize, example.phi, slots, &mut of_slots[..slots.len()]);
-        let truth = self.truth(example);
         for (slope, &k) in slopes.iter_mut().zip(of) {
             let (mut margin, mut at) = (0.0, 0);
             self.lambda.each_difference(example.truth, k as usize, |slot, value| {
                 at += slots[at..].partition_point(|&s| s < slot);
                 margin += value * of_slots[at];
             });
-            *slope = -self.term(&truth, k).factor * margin;
+            *slope = -self.term(example.truth, k).factor * margin;
         }
     }
 
-    fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Room<T>, slopes: &mut [f64]) {
+    fn slopes(&self, example: &Example<'_>, direction: &Weights, room: &mut Room, slopes: &mut [f64]) {
         room.of_slots.resize(self.block.width as usize, 0.0);
         direction.scores(self.block, example.phi, &mut room.of_slots);
         self.lambda.outputs(&mut room.of_slots, slopes);
-        let (at_truth, problem) = (slopes[example.truth], self.examples.problem);
-        let losses = self.examples.listed.losses(&self.truth(example), &mut room.task);
+        let (at_truth, formulation) = (slopes[example.truth], self.examples.formulation);
+        let losses = self.examples.losses.row(example.truth, &mut room.losses);
         for (slope, &loss) in slopes.iter_mut().zip(losses) {
-            *slope = problem.term(loss).factor * (*slope - at_truth);
+            *slope = formulation.term(loss).factor * (*slope - at_truth);
         }
     }
 
@@ -284,11 +242,10 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         example: &Example<'_>,
         of: &[u32],
         limits: Limits,
-        room: &mut Room<T>,
+        room: &mut Room,
         v: &mut [f64],
         a: &mut [f64],
     ) {
-        let truth = self.truth(example);
         let is_small = of.len() <= FEW;
         room.active.clear();
         room.terms.clear();
@@ -296,7 +253,7 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         room.inner.clear();
         // The truth is among all outputs, not among those with weight.
         for k in (0..of.len()).filter(|&k| of[k] as usize != example.truth && (is_small || a[k] > 0.0)) {
-            self.activate(example, &truth, of, k, room);
+            self.activate(example, of, k, room);
         }
         if is_small {
             return room.solve(example.norm2, limits, block::PRECISION, v, a);
@@ -309,12 +266,12 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
             let level = room.active.iter().filter(|&&k| a[k] > 0.0).fold(level, |least, &k| least.min(v[k]));
             let highest = v.iter().copied().fold(shift, f64::max);
             let least = level.max(shift) + JOINING * *first.get_or_insert(highest - level);
-            let joined = self.join(example, &truth, of, least, room, v);
+            let joined = self.join(example, of, least, room, v);
             if !joined && is_solved {
                 return;
             }
             room.solve(example.norm2, limits, if joined { ROUGH } else { block::PRECISION }, v, a);
-            self.follow(example, &truth, of, room, v);
+            self.follow(example, of, room, v);
             is_solved = !joined;
         }
     }
@@ -323,13 +280,13 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
         self.block
     }
 
-    fn add_to_rows(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Room<T>, rows: &mut Rows<'_>) {
-        let (truth, width) = (self.truth(example), self.block.width as usize);
+    fn add_to_rows(&self, example: &Example<'_>, of: &[u32], delta: &[f64], room: &mut Room, rows: &mut Rows<'_>) {
+        let width = self.block.width as usize;
         let Room { slots, change, scores, .. } = room;
         change.resize(width, 0.0);
         slots.clear();
         for (&k, &delta) in of.iter().zip(delta).filter(|e| *e.1 != 0.0) {
-            let scale = self.term(&truth, k).factor * delta;
+            let scale = self.term(example.truth, k).factor * delta;
             self.lambda.each_difference(example.truth, k as usize, |slot, value| {
                 slots.push(slot);
                 change[slot as usize] += scale * value;
@@ -350,17 +307,16 @@ impl<T: Task> Blocks for Rowed<'_, '_, T> {
     }
 
     fn rhs(&self, example: &Example<'_>, of: &[u32], a: &[f64]) -> f64 {
-        let truth = self.truth(example);
-        of.iter().zip(a).filter(|e| *e.1 != 0.0).map(|(&k, a)| a * self.term(&truth, k).rhs).sum()
+        of.iter().zip(a).filter(|e| *e.1 != 0.0).map(|(&k, a)| a * self.term(example.truth, k).rhs).sum()
     }
 
     fn add_curvature(&self, example: &Example<'_>, of: &[u32], j: impl Fn(u32, u32) -> f64, lower: &mut [f64]) {
         let of = &of[..of.len().min(MOST_CURVED)];
-        let (truth, phi, width, d) = (self.truth(example), example.phi, self.block.width as usize, self.dimension);
+        let (phi, width, d) = (example.phi, self.block.width as usize, self.examples.dimension);
         // The outputs' rows of differences, over the slots where any of them differs.
         let mut entries: Vec<(u32, usize, f64)> = Vec::new();
         for (row, &k) in of.iter().enumerate() {
-            let factor = self.term(&truth, k).factor;
+            let factor = self.term(example.truth, k).factor;
             self.lambda
                 .each_difference(example.truth, k as usize, |slot, value| entries.push((slot, row, factor * value)));
         }

@@ -3,11 +3,8 @@
 use super::block::{self, Limits, Look};
 use super::slots::{self, Rows};
 use crate::features::Block;
-use crate::memory::prefetch;
-use crate::parallel::{Pool, ranges};
-use crate::problem::{Penalty, Problem, Rescaling};
+use crate::problem::{Classes, Penalty, Rescaling};
 use crate::sparse::SparseView;
-use crate::task::{Listed, Stacked, Task};
 use crate::weights::Weights;
 
 /// What the passes need of the examples. Three kinds stand behind it: one output beside the truth, many with a slot each,
@@ -133,62 +130,21 @@ pub(super) trait Source: Sync {
     fn share(&self, i: usize) -> f64;
 }
 
-/// Those of a task whose outputs are a list.
-pub(super) struct Examples<'p, 'a, T: Task> {
-    pub(super) problem: &'p Problem<'a, T>,
-    pub(super) listed: &'a dyn Listed<T>,
-    phis: &'a [SparseView<'a>],
-    rows: Vec<Row>,
-    pub(super) entries: u64,
-    share: f64,
-}
-
-/// What is read of an example besides phi: small, since there are many.
-#[derive(Clone, Copy)]
-struct Row {
-    /// |phi|; its square may lie beyond f32. A step that is wrong by its rounding ends where one without would.
-    norm: f32,
-    truth: u32,
-}
-
-impl<'p, 'a, T: Task> Examples<'p, 'a, T> {
-    pub(super) fn new(
-        problem: &'p Problem<'a, T>,
-        listed: &'a dyn Listed<T>,
-        stacked: &'a dyn Stacked<T>,
-        pool: &Pool,
-    ) -> Self {
-        const PARTS: usize = 64;
-        let phis = stacked.phis(problem.inputs());
-        let parts = pool.map(ranges(problem.len(), PARTS), |part| {
-            let row = |i| Row {
-                norm: phis[problem.place(i)].norm2().sqrt() as f32,
-                truth: listed.index(problem.truth(i)) as u32,
-            };
-            part.map(row).collect::<Vec<_>>()
-        });
-        let share = problem.formulation().c / problem.len() as f64;
-        let entries = (0..problem.len()).map(|i| phis[problem.place(i)].len() as u64).sum();
-        Self { problem, listed, phis, rows: parts.concat(), entries, share }
-    }
-}
-
-impl<T: Task> Source for Examples<'_, '_, T> {
+impl Source for Classes<'_> {
     fn len(&self) -> usize {
-        self.problem.len()
+        self.len()
     }
 
     #[inline]
     fn example(&self, i: usize) -> Example<'_> {
-        let Row { norm, truth } = self.rows[i];
-        let norm2 = f64::from(norm) * f64::from(norm);
-        Example { phi: self.phis[self.problem.place(i)], norm2, share: self.share(i), truth: truth as usize }
+        let (row, phi) = (self.row(i), self.phi(i));
+        let norm2 = f64::from(row.norm) * f64::from(row.norm);
+        Example { phi, norm2, share: self.share(i), truth: row.truth as usize }
     }
 
     #[inline]
     fn prefetch(&self, i: usize) {
-        prefetch(&self.phis[self.problem.place(i)]);
-        prefetch(&self.rows[i]);
+        self.prefetch(i);
     }
 
     fn entries(&self) -> u64 {
@@ -197,7 +153,7 @@ impl<T: Task> Source for Examples<'_, '_, T> {
 
     #[inline]
     fn share(&self, i: usize) -> f64 {
-        self.share * self.problem.weight(i)
+        self.share(i)
     }
 }
 
@@ -210,17 +166,14 @@ pub(super) struct Signed<S> {
     terms: [(f64, f64); 2],
 }
 
-impl<'p, 'a, T: Task> Signed<Examples<'p, 'a, T>> {
-    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
-        let mut scratch = T::Scratch::default();
-        let mut term = |truth: usize, sign: f64| {
-            let listed = examples.listed;
-            let losses = listed.losses(&listed.output(truth), &mut scratch);
-            let term = examples.problem.term(losses[1 - truth]);
+impl<'a> Signed<Classes<'a>> {
+    pub(super) fn new(examples: Classes<'a>, block: Block) -> Self {
+        let term = |truth: usize, sign: f64| {
+            let term = examples.formulation.term(examples.losses.of(truth, 1 - truth));
             (term.rhs, sign * term.factor)
         };
         let terms = [term(0, -1.0), term(1, 1.0)];
-        Self { dimension: examples.problem.dimension(), examples, block, terms }
+        Self { dimension: examples.dimension, examples, block, terms }
     }
 }
 
@@ -324,47 +277,44 @@ const FEW: usize = 8;
 const NEAR: usize = 256;
 
 /// Many outputs: a dual variable for each, the truth's idle. `lhs_k = factor_k (phi in the truth's slot - phi in slot k)`.
-pub(super) struct Slotted<'p, 'a, T: Task> {
-    examples: Examples<'p, 'a, T>,
+pub(super) struct Slotted<'a> {
+    examples: Classes<'a>,
     block: Block,
-    dimension: usize,
-    outputs: usize,
     /// By truth and output.
     rhs: Vec<f64>,
     factors: Vec<f64>,
     has_unit_factors: bool,
 }
 
-impl<'p, 'a, T: Task> Slotted<'p, 'a, T> {
-    pub(super) fn new(examples: Examples<'p, 'a, T>, block: Block) -> Self {
-        let (problem, listed) = (examples.problem, examples.listed);
-        let outputs = listed.count();
-        let mut scratch = T::Scratch::default();
-        let terms = (0..outputs).flat_map(|truth| {
-            let losses = listed.losses(&listed.output(truth), &mut scratch).to_vec();
-            losses.into_iter().map(|loss| problem.term(loss))
+impl<'a> Slotted<'a> {
+    pub(super) fn new(examples: Classes<'a>, block: Block) -> Self {
+        let (formulation, mut room) = (examples.formulation, Vec::new());
+        let terms = (0..examples.count).flat_map(|truth| {
+            let losses = examples.losses.row(truth, &mut room).to_vec();
+            losses.into_iter().map(|loss| formulation.term(loss))
         });
         let (factors, rhs) = terms.map(|term| (term.factor, term.rhs)).unzip();
-        let has_unit_factors = problem.formulation().rescaling == Rescaling::Margin;
-        Self { dimension: problem.dimension(), examples, block, outputs, rhs, factors, has_unit_factors }
+        let has_unit_factors = formulation.rescaling == Rescaling::Margin;
+        Self { examples, block, rhs, factors, has_unit_factors }
     }
 
     /// Right-hand sides and factors of all outputs where `truth` is right.
     fn terms(&self, truth: usize) -> (&[f64], &[f64]) {
-        let row = truth * self.outputs..(truth + 1) * self.outputs;
+        let outputs = self.examples.count;
+        let row = truth * outputs..(truth + 1) * outputs;
         (&self.rhs[row.clone()], &self.factors[row])
     }
 }
 
-impl<T: Task> Blocks for Slotted<'_, '_, T> {
+impl Blocks for Slotted<'_> {
     type Room = ();
 
     fn len(&self) -> usize {
-        self.examples.problem.len()
+        self.examples.len()
     }
 
     fn width(&self) -> usize {
-        self.outputs
+        self.examples.count
     }
 
     fn example(&self, i: usize) -> Example<'_> {
@@ -489,7 +439,7 @@ impl<T: Task> Blocks for Slotted<'_, '_, T> {
         // are rare, some are left out: the step is a little less than Newton's, no less downhill.
         const MOST: usize = 16;
         let factors = self.terms(example.truth).1;
-        let (phi, width, d) = (example.phi, self.block.width as usize, self.dimension);
+        let (phi, width, d) = (example.phi, self.block.width as usize, self.examples.dimension);
         let mut slots = [example.truth; MOST];
         let mut small = [[0.0; MOST]; MOST];
         let of = &of[..of.len().min(MOST - 1)];

@@ -374,13 +374,13 @@ impl<B: Blocks> Coordinates<'_, B> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::stack::{Examples, Signed, Slotted};
+    use super::super::super::stack::{Signed, Slotted};
     use super::*;
     use crate::parallel::Pool;
-    use crate::problem::{Formulation, Penalty, Problem, Rescaling};
+    use crate::problem::{Classes, Formulation, Penalty, Problem, Rescaling};
     use crate::random::Random;
     use crate::sparse::SparseMatrix;
-    use crate::task::{Places, Task};
+    use crate::task::Places;
     use crate::tasks::binary::Binary;
     use crate::tasks::multiclass::{Costs, Multiclass};
 
@@ -443,16 +443,14 @@ mod tests {
         ] {
             let f = Formulation { c: 3.0 * N as f64, rescaling, penalty, loss_scale: 1.5 };
             let problem = Problem::new(&two, &views, &bits, None, f).unwrap();
-            let (listed, stacked) = (two.listed().unwrap(), two.listed().unwrap().stacked().unwrap());
-            let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
-            let examples = Examples::new(&problem, listed, stacked, &pool);
-            climbs(&Signed::new(examples, block), penalty, problem.dimension());
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Signs(block) = classes.places else { panic!("two outputs") };
+            climbs(&Signed::new(classes, block), penalty, problem.dimension());
 
             let problem = Problem::new(&five, &views, &y, None, f).unwrap();
-            let (listed, stacked) = (five.listed().unwrap(), five.listed().unwrap().stacked().unwrap());
-            let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
-            let examples = Examples::new(&problem, listed, stacked, &pool);
-            climbs(&Slotted::new(examples, block), penalty, problem.dimension());
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Slots(block) = classes.places else { panic!("many outputs") };
+            climbs(&Slotted::new(classes, block), penalty, problem.dimension());
         }
     }
 
@@ -465,11 +463,11 @@ mod tests {
         let views = x.views();
         let problem =
             Problem::new(&five, &views, &y, None, Formulation { c: 3.0 * N as f64, ..Formulation::default() }).unwrap();
-        let (listed, stacked) = (five.listed().unwrap(), five.listed().unwrap().stacked().unwrap());
-        let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
         let climbed = |threads: usize| {
             let pool = Pool::new(threads).unwrap();
-            let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Slots(block) = classes.places else { panic!("many outputs") };
+            let blocks = Slotted::new(classes, block);
             let mut coordinates = Coordinates::new(&blocks, Penalty::Linear, problem.dimension(), 3);
             for _ in 0..10 {
                 coordinates.pass();

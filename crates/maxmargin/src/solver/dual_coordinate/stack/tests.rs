@@ -6,10 +6,11 @@ use super::super::newton::Newton;
 use super::super::rows::Rowed;
 use super::*;
 use crate::features::Collect;
-use crate::problem::Formulation;
+use crate::parallel::Pool;
+use crate::problem::{Formulation, Problem};
 use crate::random::Random;
 use crate::sparse::{SparseMatrix, dot};
-use crate::task::Places;
+use crate::task::{Places, Task};
 use crate::tasks::binary::Binary;
 use crate::tasks::multiclass::{Costs, Multiclass};
 use crate::tasks::taxonomy::{Architecture, ClassFeatures, Hierarchy, NodeLoss, Taxonomy};
@@ -174,26 +175,26 @@ fn blocks_agree_with_dense_vectors() {
         for penalty in [Penalty::Linear, Penalty::Quadratic] {
             let f = Formulation { c: 5.0, rescaling, penalty, loss_scale: 1.5 };
             let problem = Problem::new(&two, &views, &bits, None, f).unwrap();
-            let (listed, stacked) = (two.listed().unwrap(), two.listed().unwrap().stacked().unwrap());
-            let Places::Signs(block) = stacked.places() else { panic!("two outputs") };
-            let blocks = Signed::new(Examples::new(&problem, listed, stacked, &pool), block);
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Signs(block) = classes.places else { panic!("two outputs") };
+            let blocks = Signed::new(classes, block);
             agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
             let problem = Problem::new(&four, &views, &y, None, f).unwrap();
-            let (listed, stacked) = (four.listed().unwrap(), four.listed().unwrap().stacked().unwrap());
-            let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
-            let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Slots(block) = classes.places else { panic!("many outputs") };
+            let blocks = Slotted::new(classes, block);
             agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
             // So many that w is changed in all slots at once.
             let problem = Problem::new(&twelve, &views, &y, None, f).unwrap();
-            let (listed, stacked) = (twelve.listed().unwrap(), twelve.listed().unwrap().stacked().unwrap());
-            let Places::Slots(block) = stacked.places() else { panic!("many outputs") };
-            let blocks = Slotted::new(Examples::new(&problem, listed, stacked, &pool), block);
+            let classes = Classes::of(&problem, &pool).unwrap();
+            let Places::Slots(block) = classes.places else { panic!("many outputs") };
+            let blocks = Slotted::new(classes, block);
             agrees(&problem, &blocks, |_| (0..12).collect(), &mut random);
         }
     }
@@ -237,9 +238,9 @@ fn rows_agree_with_dense_vectors() {
             for penalty in [Penalty::Linear, Penalty::Quadratic] {
                 let f = Formulation { c: 5.0, rescaling, penalty, loss_scale: 1.5 };
                 let problem = Problem::new(&task, &views, &y, None, f).unwrap();
-                let (listed, stacked) = (task.listed().unwrap(), task.listed().unwrap().stacked().unwrap());
-                let Places::Rows(block, lambda) = stacked.places() else { panic!("several slots") };
-                let blocks = Rowed::new(Examples::new(&problem, listed, stacked, &pool), block, lambda);
+                let examples = Classes::of(&problem, &pool).unwrap();
+                let Places::Rows(block, lambda) = examples.places else { panic!("several slots") };
+                let blocks = Rowed::new(examples, block, lambda);
                 // Of many outputs the curvature leaves some out.
                 if classes.len() < 16 {
                     agrees(&problem, &blocks, |_| classes.to_vec(), &mut random);
