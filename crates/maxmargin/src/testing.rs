@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::features::{Accumulate, Block, Collect, Sink};
 use crate::sparse::{SparseView, dot};
-use crate::task::{Listed, LossTerm, Task};
+use crate::task::{Listed, LossTerm, Losses, Task};
 use crate::weights::Weights;
 
 /// The lambdas that the argmax is asked with; None: without loss.
@@ -265,6 +265,9 @@ impl<T: Task> Example<'_, '_, T> {
                 return Err(format!("list: loss {listed} of {y:?}, but loss() gives {loss}"));
             }
         }
+        if let Some(stacked) = listed.stacked() {
+            self.check_all_losses(stacked.all_losses(), listed.index(self.truth))?;
+        }
         let mut scores = vec![f64::NAN; count];
         for w in weights {
             listed.scores(w, self.x, &mut scratch, &mut scores);
@@ -277,6 +280,22 @@ impl<T: Task> Example<'_, '_, T> {
         }
         Ok(())
     }
+
+    /// Losses by the places of outputs in the list, one by one and row by row.
+    fn check_all_losses(&self, losses: Losses<'_>, truth: usize) -> Checked {
+        let mut room = vec![f64::NAN; 1];
+        let row = losses.row(truth, &mut room);
+        if row.len() != self.outputs.len() {
+            return Err(format!("all_losses: {} losses for {} outputs", row.len(), self.outputs.len()));
+        }
+        for (k, (y, &in_row)) in self.outputs.iter().zip(row).enumerate() {
+            let loss = self.task.loss(self.truth, y);
+            if let Some(told) = [losses.of(truth, k), in_row].into_iter().find(|&told| !close(loss, told, loss.abs())) {
+                return Err(format!("all_losses: {told} of {y:?}, but loss() gives {loss}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -285,7 +304,7 @@ mod tests {
 
     use super::*;
     use crate::error::Result;
-    use crate::task::first_max;
+    use crate::task::{Places, Stacked, first_max};
 
     const LOSSES: [[f64; 3]; 3] = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]];
     const NEGATIVE: [[f64; 3]; 3] = [[0.0, 1.0, -2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]];
@@ -317,6 +336,8 @@ mod tests {
         ListScores,
         ListLosses,
         ListLossesShort,
+        AllLosses,
+        AllLossesShort,
     }
 
     /// Three classes with a second block for a bias, and one fault.
@@ -468,6 +489,28 @@ mod tests {
                 _ => &row[..self.count()],
             }
         }
+
+        fn stacked(&self) -> Option<&dyn Stacked<Self>> {
+            Some(self)
+        }
+    }
+
+    impl Stacked<Broken> for Broken {
+        fn phis<'s, 'a>(&self, inputs: &'s [<Self as Task>::Input<'a>]) -> &'s [SparseView<'a>] {
+            inputs
+        }
+
+        fn places(&self) -> Places<'_> {
+            Places::Slots(self.blocks[1])
+        }
+
+        fn all_losses(&self) -> Losses<'_> {
+            match self.fault {
+                Fault::AllLosses => Losses::Table(3, [LOSSES[0]; 3].as_flattened()),
+                Fault::AllLossesShort => Losses::Table(2, self.table().as_flattened()),
+                _ => Losses::Table(3, self.table().as_flattened()),
+            }
+        }
     }
 
     fn verdict(fault: Fault, is_listed: bool) -> std::result::Result<(), String> {
@@ -522,6 +565,8 @@ mod tests {
             (Fault::ListScores, "list: score "),
             (Fault::ListLosses, "example 2: list: loss 0 of 0, but loss() gives 1"),
             (Fault::ListLossesShort, "list: 2 losses for 3 outputs"),
+            (Fault::AllLosses, "example 2: all_losses: 0 of 0, but loss() gives 1"),
+            (Fault::AllLossesShort, "all_losses: 2 losses for 3 outputs"),
         ];
         for (fault, message) in faults {
             let said = verdict(fault, true).expect_err(&format!("{fault:?} is not found"));

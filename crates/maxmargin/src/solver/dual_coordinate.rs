@@ -170,18 +170,14 @@ impl DualCoordinate {
             Finish::Fastest => d > 0 && d <= MAX_NEWTON,
         }
     }
+}
 
+impl ProblemView<'_> {
     /// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
-    fn solve_sample(
-        &self,
-        problem: ProblemView<'_>,
-        settings: &Settings,
-        relative_target: f64,
-        course: &mut Course<'_>,
-    ) -> Result<Weights> {
+    fn weights_on_sample(&self, settings: &Settings, relative_target: f64, course: &mut Course<'_>) -> Result<Weights> {
         let stop = Stop::RelativeGap(SAMPLE_GAP.min(10.0 * relative_target).max(relative_target));
         let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
-        let solution = (problem.solve_sample)(&settings, &mut |progress: &Progress| course.on_sample(progress))?;
+        let solution = (self.solve_sample)(&settings, &mut |progress: &Progress| course.on_sample(progress))?;
         course.after_sample(&solution.report);
         Ok(solution.weights)
     }
@@ -384,7 +380,7 @@ impl<'r, B: Blocks> Run<'r, B> {
                 place.phase = Phase::newton::<B>(largest_rhs);
             }
         } else if fits && pays && blocks.len() >= SAMPLE_STEP * SAMPLE_SIZE {
-            coordinates.now.w = solver.solve_sample(problem, settings, relative_target, course)?;
+            coordinates.now.w = problem.weights_on_sample(settings, relative_target, course)?;
             place.phase = Phase::newton::<B>(largest_rhs);
         } else if penalty == Penalty::Linear && mean > LARGE {
             coordinates.set_stage(SMALL / mean);
