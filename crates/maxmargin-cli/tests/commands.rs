@@ -6,7 +6,7 @@ use std::io::Write;
 
 use common::{Folder, keys, number};
 
-const SUMMARY: [&str; 28] = [
+const SUMMARY: [&str; 29] = [
     "task",
     "solver",
     "status",
