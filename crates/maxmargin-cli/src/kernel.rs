@@ -30,7 +30,7 @@ enum Between {
     /// The task sees one-hot vectors of atoms, and the solver their kernel values.
     Gram(Gram),
     /// The task sees coordinates, and the solver nothing of a kernel.
-    LowRank(LowRank, Exactly),
+    LowRank(LowRank, Box<Exactly>),
 }
 
 /// The kernel itself beside coordinates of low rank, by which the objective of a model is reported.
@@ -102,7 +102,7 @@ pub(crate) fn kernelise(
         let trained = rank.len();
         return Ok(Some(Kernelised {
             kernel,
-            between: Between::LowRank(rank, exactly),
+            between: Between::LowRank(rank, Box::new(exactly)),
             rows,
             trained,
             is_of_sample: options.low_rank.is_none(),

@@ -30,6 +30,9 @@ use crate::train::Args;
 use crate::watch::{Measure, Watch};
 use crate::{interrupt, refusals};
 
+/// Where outputs are searched for, P counts as proven if its upper bound exceeds the value found by at most this share.
+const PROVEN: f64 = 1e-9;
+
 /// Inputs and truths of held-out examples.
 type Unseen<'e, T> = (&'e [<T as Task>::Input<'e>], &'e [Option<<T as Task>::Output>]);
 
@@ -180,8 +183,6 @@ impl Training<'_> {
         } else {
             None
         };
-        /// P is what was found of it if it is at most that much more.
-        const PROVEN: f64 = 1e-9;
         let step = &mut kept.step;
         if searched > 0 && at_most.is_some_and(|at_most| at_most <= step.primal * (1.0 + PROVEN)) {
             step.gap = step.certificate.gap(step.primal, step.dual);

@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn bits_are_those_that_were_recorded() {
-        let recorded: [(&str, fn(f64) -> f64, u32); 10] = [
+        type Recorded = (&'static str, fn(f64) -> f64, u32);
+        let recorded: [Recorded; 10] = [
             ("exp x", exp, 0x4d0c_9934),
             ("exp -x", |x| exp(-x), 0x702f_3360),
             ("exp2 x", exp2, 0xe580_543c),

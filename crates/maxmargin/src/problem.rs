@@ -24,6 +24,7 @@ use crate::task::{Counted, Factored, Listed, LossTerm, Task, first_max};
 use crate::weights::Weights;
 
 pub(crate) use classes::Classes;
+pub(crate) use rounding::length_of;
 
 /// Where the loss enters the constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -44,15 +44,14 @@ impl<T: Task> Problem<'_, T> {
         if self.is_exact(self.input(i)) {
             return Ok((found, found));
         }
-        let bound = match scratch.searched_at_most {
-            Some(at_most) => at_most,
-            None => {
-                let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
-                // Without counts it bounds the score with the loss.
-                let at_truth =
-                    if self.counted().is_some() { 0.0 } else { self.task.score(w, self.input(i), self.truth(i))? };
-                bound - at_truth
-            }
+        let bound = if let Some(at_most) = scratch.searched_at_most {
+            at_most
+        } else {
+            let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+            // Without counts it bounds the score with the loss.
+            let at_truth =
+                if self.counted().is_some() { 0.0 } else { self.task.score(w, self.input(i), self.truth(i))? };
+            bound - at_truth
         };
         Ok((found, self.weight(i) * self.slack(h.max(bound))))
     }

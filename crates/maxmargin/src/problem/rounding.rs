@@ -117,14 +117,14 @@ impl<T: Task> Problem<'_, T> {
     pub(crate) fn length(&self, w: &Weights) -> f64 {
         match self.metric {
             None => w.norm2().sqrt(),
-            Some(metric) => self.length_of(metric, w.coefficients()),
+            Some(metric) => length_of(metric, w.coefficients()),
         }
     }
+}
 
-    /// The same of coefficients.
-    pub(crate) fn length_of(&self, metric: Metric<'_>, coefficients: &[f64]) -> f64 {
-        let inside = metric.coordinates();
-        let rest = coefficients[..inside.start].iter().chain(&coefficients[inside.end..]);
-        metric.mass(coefficients) + rest.map(|x| x * x).sum::<f64>().sqrt()
-    }
+/// A bound of the length of the vector with these coefficients, and of the terms of its scores.
+pub(crate) fn length_of(metric: Metric<'_>, coefficients: &[f64]) -> f64 {
+    let inside = metric.coordinates();
+    let rest = coefficients[..inside.start].iter().chain(&coefficients[inside.end..]);
+    metric.mass(coefficients) + rest.map(|x| x * x).sum::<f64>().sqrt()
 }

@@ -146,7 +146,11 @@ impl<T: Task> Objective for Problem<'_, T> {
 /// With a kernel the weights get the scores that belong to their coefficients.
 type Evaluate<'o> = Box<dyn Fn(&mut Cow<'_, Weights>, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
 
+/// Computes P of some weights, and how far rounding may move it; None where decoding is a search.
+type ObjectiveAt<'o> = Box<dyn Fn(&Weights) -> Result<Option<(f64, f64)>> + 'o>;
+
 /// Everything that a run keeps beside the solver's own state.
+#[expect(clippy::struct_excessive_bools, reason = "facts about the run that are independent of each other")]
 pub(super) struct Course<'o> {
     observer: &'o mut dyn Observer,
     settings: &'o Settings,
@@ -180,8 +184,7 @@ pub(super) struct Course<'o> {
     pub(super) is_estimated: bool,
     /// P and D as they are reported.
     evaluate: Evaluate<'o>,
-    /// P of some weights, and how far rounding may move it; None where decoding is a search, which another day finds more.
-    objective: Box<dyn Fn(&Weights) -> Result<Option<(f64, f64)>> + 'o>,
+    objective: ObjectiveAt<'o>,
     /// The solver's dual point at the end, and what went wrong in computing it.
     point: Result<Option<DualPoint>>,
     /// The values of the best weights when training was found to have converged, with the P that was carried along; with a
@@ -552,7 +555,7 @@ impl<'o> Course<'o> {
             return true;
         }
         self.so_far.shortfall = (1.01 * (gap - self.gap())).max(2.0 * self.so_far.shortfall);
-        if !(self.so_far.shortfall <= MOST_SHORTFALL * target) {
+        if self.so_far.shortfall > MOST_SHORTFALL * target || self.so_far.shortfall.is_nan() {
             // Rounding stands between the target and what can be proven.
             self.so_far.stalled = true;
         }

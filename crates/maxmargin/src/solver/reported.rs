@@ -7,7 +7,7 @@
 use super::course::Rederived;
 use crate::error::Result;
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem};
+use crate::problem::{Penalty, Problem, length_of};
 use crate::qp::Qp;
 use crate::sparse::dot;
 use crate::task::Task;
@@ -101,7 +101,7 @@ pub(super) fn with_kernel<T: Task>(
     let Some((point, image)) = point.zip(of_point) else {
         return Ok(Values { primal, primal_error, dual: None });
     };
-    let length = problem.length_of(metric, &point.w);
+    let length = length_of(metric, &point.w);
     let dual_error = sizes.error_of_dual(point.linear, length, length);
     let dual = point.linear - 0.5 * dot(&point.w, &image) - dual_error;
     Ok(Values { primal, primal_error, dual: Some(dual) })
@@ -116,17 +116,14 @@ pub(super) fn without_kernel<T: Task>(
     let sizes = problem.sizes()?;
     let norm2 = weights.norm2();
     let primal_error = sizes.error_of_primal(primal, norm2.sqrt());
-    let (dual, dual_error) = match point {
-        Some(point) => {
-            let norm2 = dot(&point.w, &point.w);
-            let mass = point.sum * sizes.reach;
-            (point.linear - 0.5 * norm2, sizes.error_of_dual(point.linear, norm2.sqrt(), mass))
-        }
-        None => {
-            // At the optimum D = P, and w is that of the dual point.
-            let linear = bound + 0.5 * norm2;
-            (bound, sizes.error_of_dual(linear, norm2.sqrt(), sizes.mass(linear)))
-        }
+    let (dual, dual_error) = if let Some(point) = point {
+        let norm2 = dot(&point.w, &point.w);
+        let mass = point.sum * sizes.reach;
+        (point.linear - 0.5 * norm2, sizes.error_of_dual(point.linear, norm2.sqrt(), mass))
+    } else {
+        // At the optimum D = P, and w is that of the dual point.
+        let linear = bound + 0.5 * norm2;
+        (bound, sizes.error_of_dual(linear, norm2.sqrt(), sizes.mass(linear)))
     };
     Ok(Values { primal, primal_error, dual: Some(dual - dual_error) })
 }

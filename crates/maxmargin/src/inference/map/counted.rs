@@ -248,8 +248,9 @@ fn convolve(a: &[f64], b: &[f64], sum: &mut [f64]) {
 
 /// The first i for which `a[i] + b[e - i]` is the entry e of their convolution.
 fn split(a: &[f64], b: &[f64], e: usize) -> usize {
-    let (mut at, mut best) = (e.saturating_sub(b.len() - 1), f64::NEG_INFINITY);
-    for i in at..a.len().min(e + 1) {
+    let first = e.saturating_sub(b.len() - 1);
+    let (mut at, mut best) = (first, f64::NEG_INFINITY);
+    for i in first..a.len().min(e + 1) {
         let both = a[i] + b[e - i];
         if both > best {
             (at, best) = (i, both);
