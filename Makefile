@@ -1,7 +1,7 @@
 # `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-python referee golden golden-cpus wheel docs lint bench bench-long bench-dask fuzz doc install clean
+.PHONY: help demo test test-long test-python referee golden golden-record golden-cpus wheel docs lint bench bench-long bench-dask fuzz doc install clean
 
 # What `make fuzz` runs, and for how long.
 FUZZ_TARGET ?= svmlight
@@ -21,7 +21,7 @@ PYTHON_FRIENDS = numpy pytest scipy scikit-learn pandas polars "distributed>=202
 
 help: ## list the targets
 	@echo "make targets:"
-	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-11s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | while IFS=: read -r name what; do printf '  %-13s %s\n' "$$name" "$$what"; done
 
 demo: ## build, then train, predict and evaluate on the bundled digits, sentences and trees
 	@echo "building the program (the first time takes some minutes)"
@@ -63,7 +63,12 @@ $(VENV)/ready: pyproject.toml Makefile
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" $(PYTHON_FRIENDS)
 	@touch $@
 
-golden: ## record the checksums of the golden models anew, where a change of the bits is meant
+golden: ## compare the bits of this build with an older one: BEFORE=path/to/older/maxmargin
+	@test -n "$(BEFORE)" || { echo "which program is compared with? make golden BEFORE=path/to/older/maxmargin"; exit 1; }
+	cargo build --release --package maxmargin-cli
+	python3 tests/golden_builds.py $(BEFORE) $(BUILT)/release/maxmargin
+
+golden-record: ## record the checksums of the golden models anew, where a change of the bits is meant
 	MAXMARGIN_RECORD_GOLDEN=1 cargo test --quiet --package maxmargin-cli --test golden_models
 	@git --no-pager diff --stat -- crates/maxmargin-cli/tests/golden_models.txt
 

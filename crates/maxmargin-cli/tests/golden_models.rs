@@ -4,7 +4,7 @@
 //! A model file tells no times, so that its bytes follow from the commands. They are checked twice: the tensors (the
 //! weights), and the whole file, whose header has the objective and the number of rounds.
 //!
-//! `make golden` records the checksums anew, and `make golden-cpus` compares them on emulated CPUs.
+//! `make golden-record` records the checksums anew, and `make golden-cpus` compares them on emulated CPUs.
 
 mod common;
 
@@ -72,6 +72,6 @@ fn files_have_the_recorded_bits() {
     assert!(
         differences.is_empty(),
         "not the bits that were recorded:\n{differences}\
-         Where a change of the bits is meant, `make golden` records them anew: say in CHANGELOG.md why they changed.\n"
+         Where a change of the bits is meant, `make golden-record` records them anew: say in CHANGELOG.md why they changed.\n"
     );
 }
