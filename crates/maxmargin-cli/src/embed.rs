@@ -4,13 +4,15 @@
 
 mod partitions;
 
+use std::sync::Arc;
+
 use clap::{CommandFactory, FromArgMatches};
 use maxmargin::data::svmlight::{Labelled, Labels};
 use maxmargin::data::tagging::Settled;
 use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
+use maxmargin::problem;
 use maxmargin::sparse::SparseMatrix;
-use maxmargin::task::Task;
 use maxmargin::weights::Weights;
 
 use crate::checkpoint::Identity;
@@ -92,23 +94,20 @@ pub fn ask(model: &Saved, command: &str, options: &[String], text: Vec<u8>) -> R
 
 /// Trains the task of another program, as `train` does, from the weights `start` on: w, and what the summary would tell of
 /// training, in JSON.
-pub fn train_own<'e, T: Task>(
-    task: &'e T,
-    inputs: &'e [T::Input<'e>],
-    outputs: &'e [T::Output],
-    weights: Option<&'e [f64]>,
+pub fn train_own(
+    data: Arc<dyn problem::Examples + '_>,
+    weights: Option<&[f64]>,
     start: Option<Vec<f64>>,
     options: &[String],
     hooks: Hooks,
 ) -> Result<(Vec<f64>, String)> {
     // The word for the task is one that any has to have; nothing that depends on it is asked.
     let (args, identity) = words_of_train("multiclass", NAME, options)?;
-    let examples =
-        Examples { inputs, outputs, weights, folds: None, vectors: Vectors::Own, heldout: None, exactly: None };
-    let own = train::Own { task, examples, count: None, checksum: 0 };
+    let examples = Examples { data, weights, folds: None, vectors: Vectors::Own, heldout: None, exactly: None };
+    let own = train::Own { examples, count: None, checksum: 0 };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
     let start = start.map(Weights::from);
-    let (outcome, _) = streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, &own, start, log, halt));
+    let (outcome, _) = streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, own, start, log, halt));
     let outcome = outcome?;
     Ok((outcome.weights().as_slice().to_vec(), told(&outcome)))
 }

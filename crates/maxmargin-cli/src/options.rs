@@ -5,10 +5,12 @@ mod values;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use maxmargin::kernel::Specification;
 use maxmargin::model::TaskKind;
 use maxmargin::problem;
+use maxmargin::solver::SolverKind;
 
 pub(crate) use alignments::{AlignOptions, GapCosts, GapsName, PriorName, ReachName};
 use values::{
@@ -53,37 +55,10 @@ impl From<Task> for TaskKind {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SolverName {
-    /// The one that should be fastest on these data; the summary says which, and why
-    Auto,
-    /// Cutting planes with one slack: few rounds, whatever the number of examples
-    OneSlack,
-    /// Cutting planes with a slack for each example
-    NSlack,
-    /// Cutting planes with a slack for each of --groups groups of examples
-    GroupSlack,
-    /// Exact steps on the variables of one example at a time
-    DualCoordinate,
-    /// Block-coordinate Frank-Wolfe: one example at a time, over the outputs that it has met
-    Bcfw,
-    /// Averaged stochastic subgradient steps: a baseline
-    Subgradient,
-    /// The averaged perceptron, which knows no loss, no C and no bound: a baseline
-    Perceptron,
-    /// One slack and a line search instead of a QP; linear slack only
-    FrankWolfe,
-    /// Cutting planes with a kernel, each cut from a sample of --sample-size examples of those that need slack
-    SampledLinear,
-    /// The same without a look at all examples: its time does not depend on their number
-    SampledConstant,
-    /// Factor by factor, tied by multipliers, with oracles that need not look at every label: for labels in the hundreds
-    /// and more (tag, graph, multilabel)
-    Gdmm,
-    /// The same without multipliers, so that factors agree only about: a baseline
-    SoftBcfw,
-    /// Maximum likelihood, the generative model of the same shape: a baseline (tag, parse, align)
-    Mle,
+/// Parses the name of a solver; help texts list all of them.
+fn solver_kind() -> impl TypedValueParser<Value = SolverKind> {
+    let names = SolverKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+    PossibleValuesParser::new(names).map(|name| name.parse().expect("a name of the list"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -449,8 +424,8 @@ pub(crate) struct KernelOptions {
 #[command(next_help_heading = "Solver")]
 pub(crate) struct SolverOptions {
     /// The algorithm [default: auto]
-    #[arg(long, value_name = "S")]
-    pub(crate) solver: Option<SolverName>,
+    #[arg(long, value_name = "S", value_parser = solver_kind())]
+    pub(crate) solver: Option<SolverKind>,
     /// Number of groups of group-slack
     #[arg(long, value_name = "P", value_parser = at_least_one)]
     pub(crate) groups: Option<usize>,
@@ -503,7 +478,7 @@ pub(crate) struct SolverOptions {
 impl SolverOptions {
     /// Is a solver asked for whose cuts are made of samples?
     pub(crate) fn is_sampled(&self) -> bool {
-        matches!(self.solver, Some(SolverName::SampledLinear | SolverName::SampledConstant))
+        matches!(self.solver, Some(SolverKind::SampledLinear | SolverKind::SampledConstant))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Nothing is parsed and ignored: an option that has no effect here is refused, before anything is read.
 
-use clap::ValueEnum;
 use maxmargin::kernel::Specification;
+use maxmargin::solver::SolverKind;
 
 use crate::failure::{Failure, Result};
 use crate::options::{
     ArchitectureName, ClassWeight, FeaturesName, FormatName, GapsName, InnerName, Ladder, LossName, PairsName, Penalty,
-    Rescaling, SamplingName, SolverName, Task, TerminalsName, UpdateName,
+    Rescaling, SamplingName, Task, TerminalsName, UpdateName,
 };
 use crate::sampling;
 use crate::train::Args;
@@ -55,7 +55,7 @@ fn check_classes(args: &Args) -> Result<()> {
         ),
         (!is_text && args.tag.min_count.is_some(), "--min-count", "belongs to the tasks tag and parse"),
         (
-            !is_text && args.task != Task::Align && args.solver.solver == Some(SolverName::Mle),
+            !is_text && args.task != Task::Align && args.solver.solver == Some(SolverKind::Mle),
             "--solver",
             "mle needs a generative model, which the tasks tag, parse and align have",
         ),
@@ -105,12 +105,12 @@ fn check_alignments(args: &Args) -> Result<()> {
         (!is_align && costs.is_some(), "--prior-gaps", of_align),
         (costs.is_some() && prior.is_none(), "--prior-gaps", "belongs to --prior"),
         (
-            prior.is_some() && args.solver.solver == Some(SolverName::Mle),
+            prior.is_some() && args.solver.solver == Some(SolverKind::Mle),
             "--prior",
             "mle counts letters in the data alone; take another solver",
         ),
         (
-            align.tied && args.solver.solver == Some(SolverName::Mle),
+            align.tied && args.solver.solver == Some(SolverKind::Mle),
             "--tied",
             "mle counts each pair of letters for itself; take another solver",
         ),
@@ -136,7 +136,7 @@ fn check_alignments(args: &Args) -> Result<()> {
             "the task align has the losses zero-one, q, q4 and hamming",
         ),
         (
-            align.gap_grid.is_some() && args.solver.solver != Some(SolverName::Mle),
+            align.gap_grid.is_some() && args.solver.solver != Some(SolverKind::Mle),
             "--gap-grid",
             "belongs to --solver mle; other solvers learn what gaps cost",
         ),
@@ -228,7 +228,7 @@ fn check_trees(args: &Args) -> Result<()> {
             "every tree can be derived where neither --min-count nor --max-span leaves something out",
         ),
         (
-            parse.features == Some(FeaturesName::Spans) && args.solver.solver == Some(SolverName::Mle),
+            parse.features == Some(FeaturesName::Spans) && args.solver.solver == Some(SolverKind::Mle),
             "--features",
             "mle counts rules; it has no weights for spans",
         ),
@@ -283,7 +283,7 @@ fn check_tags(args: &Args) -> Result<()> {
 fn check_kernel(args: &Args) -> Result<()> {
     let (kernel, solver) = (&args.kernel, args.solver.solver);
     let is_sampled = args.solver.is_sampled();
-    let is_constant = solver == Some(SolverName::SampledConstant);
+    let is_constant = solver == Some(SolverKind::SampledConstant);
     let is_linear = kernel.kernel.is_none_or(|kernel| kernel == Specification::Linear);
     let has_rank = kernel.low_rank.is_some();
     let is_uniform = kernel.sampling == Some(SamplingName::Uniform);
@@ -417,41 +417,41 @@ pub(crate) fn check(args: &Args) -> Result<()> {
     refuse(&rules, "")?;
     // What `auto` stands for is known when the data are.
     match args.solver.solver {
-        Some(name) if name != SolverName::Auto => check_solver(args, name, false),
+        Some(name) if name != SolverKind::Auto => check_solver(args, name, false),
         _ => Ok(()),
     }
 }
 
 /// Refuses options that the solver, which is not `auto`, does not have.
-pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Result<()> {
+pub(crate) fn check_solver(args: &Args, name: SolverKind, is_auto: bool) -> Result<()> {
     let (problem, solver) = (&args.problem, &args.solver);
     let is_hard = problem.penalty == Some(Penalty::Hard);
     let (is_planes, is_n_slack) =
-        (matches!(name, SolverName::OneSlack | SolverName::GroupSlack), name == SolverName::NSlack);
-    let is_perceptron = matches!(name, SolverName::Perceptron | SolverName::Mle);
-    let is_mle = name == SolverName::Mle;
+        (matches!(name, SolverKind::OneSlack | SolverKind::GroupSlack), name == SolverKind::NSlack);
+    let is_perceptron = matches!(name, SolverKind::Perceptron | SolverKind::Mle);
+    let is_mle = name == SolverKind::Mle;
     let no_c = "perceptron and mle have no C";
     let no_bound = "perceptron and mle know no bound, hence no gap";
     let planes = "belongs to the solvers one-slack and group-slack";
     let rules = [
         (
-            problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverName::FrankWolfe,
+            problem.penalty.is_some_and(|p| p != Penalty::Linear) && name == SolverKind::FrankWolfe,
             "--penalty",
             "frank-wolfe needs a bounded dual, which only linear slack has; take bcfw, one-slack or n-slack",
         ),
         (
-            is_hard && name == SolverName::Bcfw,
+            is_hard && name == SolverKind::Bcfw,
             "--penalty",
             "bcfw has no hard margin, whose dual has no bounds; take n-slack",
         ),
         (
-            is_hard && name == SolverName::DualCoordinate,
+            is_hard && name == SolverKind::DualCoordinate,
             "--penalty",
             "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack",
         ),
-        (solver.groups.is_some() && name != SolverName::GroupSlack, "--groups", "belongs to --solver group-slack"),
+        (solver.groups.is_some() && name != SolverKind::GroupSlack, "--groups", "belongs to --solver group-slack"),
         (
-            solver.groups.is_none() && name == SolverName::GroupSlack,
+            solver.groups.is_none() && name == SolverKind::GroupSlack,
             "--solver",
             "group-slack needs the number of groups: --groups P",
         ),
@@ -467,7 +467,7 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
             "--update own does not wait for a batch",
         ),
         (
-            is_hard && matches!(name, SolverName::Subgradient | SolverName::Perceptron | SolverName::Mle),
+            is_hard && matches!(name, SolverKind::Subgradient | SolverKind::Perceptron | SolverKind::Mle),
             "--penalty",
             "subgradient, perceptron and mle have no hard margin; take n-slack",
         ),
@@ -480,16 +480,16 @@ pub(crate) fn check_solver(args: &Args, name: SolverName, is_auto: bool) -> Resu
         (args.stopping.epsilon.is_some() && is_perceptron, "--epsilon", no_bound),
         (args.stopping.relative_gap.is_some() && is_perceptron, "--relative-gap", no_bound),
     ];
-    let word = name.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    let word = name.name();
     let reason = if is_auto { format!(" (--solver auto takes {word} here)") } else { String::new() };
     refuse(&rules, &reason)?;
     refuse(&factorwise_rules(args, name), &reason)
 }
 
 /// What only solvers that train factor by factor have, and what they have not.
-fn factorwise_rules(args: &Args, name: SolverName) -> Vec<Rule> {
+fn factorwise_rules(args: &Args, name: SolverKind) -> Vec<Rule> {
     let (problem, solver) = (&args.problem, &args.solver);
-    let is_factorwise = matches!(name, SolverName::Gdmm | SolverName::SoftBcfw);
+    let is_factorwise = matches!(name, SolverKind::Gdmm | SolverKind::SoftBcfw);
     let factorwise = "belongs to the solvers gdmm and soft-bcfw";
     vec![
         (
@@ -508,11 +508,11 @@ fn factorwise_rules(args: &Args, name: SolverName) -> Vec<Rule> {
             "gdmm and soft-bcfw need a loss that adds up over tokens: hamming; take bcfw",
         ),
         (solver.rho.is_some() && !is_factorwise, "--rho", factorwise),
-        (solver.eta.is_some() && name != SolverName::Gdmm, "--eta", "belongs to --solver gdmm"),
+        (solver.eta.is_some() && name != SolverKind::Gdmm, "--eta", "belongs to --solver gdmm"),
         (solver.fmo_parts.is_some() && !is_factorwise, "--fmo-parts", factorwise),
         (solver.inner.is_some() && !is_factorwise, "--inner", factorwise),
         (
-            solver.inner == Some(InnerName::Turns) && name == SolverName::SoftBcfw,
+            solver.inner == Some(InnerName::Turns) && name == SolverKind::SoftBcfw,
             "--inner",
             "soft-bcfw moves masses by blocks or away-steps: variables take turns with --solver gdmm",
         ),
@@ -528,7 +528,7 @@ fn factorwise_rules(args: &Args, name: SolverName) -> Vec<Rule> {
         ),
         (
             solver.certify
-                && name == SolverName::SoftBcfw
+                && name == SolverKind::SoftBcfw
                 && args.stopping.max_passes.is_none()
                 && args.stopping.max_seconds.is_none(),
             "--certify",

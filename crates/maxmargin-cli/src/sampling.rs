@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use maxmargin::kernel::{Basis, LowRank, Standard};
 use maxmargin::parallel::Pool;
+use maxmargin::solver::SolverKind;
 use maxmargin::solver::auto::{self, SAMPLE_SIZE};
 use maxmargin::sparse::SparseMatrix;
 
 use crate::failure::Result;
-use crate::options::{Penalty, SamplingName, SolverName, Task};
+use crate::options::{Penalty, SamplingName, Task};
 use crate::train::Args;
 
 /// Examples that sampled-constant trains on, for each of --sample-size: on the checkerboard of 1,000,000, 20,000 lead to an
@@ -46,7 +47,7 @@ pub(crate) fn is_uniform(args: &Args) -> bool {
 }
 
 fn is_constant(args: &Args) -> bool {
-    args.solver.solver == Some(SolverName::SampledConstant)
+    args.solver.solver == Some(SolverKind::SampledConstant)
 }
 
 fn size(args: &Args) -> usize {
@@ -67,7 +68,7 @@ fn has_more(rows: &SparseMatrix, most: usize) -> bool {
 /// Coordinates in the span of a few examples, where these are asked for or come near enough.
 pub(crate) fn coordinates(args: &Args, kernel: &Standard, rows: &SparseMatrix, pool: &Pool) -> Result<Option<LowRank>> {
     let (options, seed) = (&args.solver, args.solver.seed.unwrap_or(0));
-    let is_auto = matches!(options.solver, None | Some(SolverName::Auto));
+    let is_auto = matches!(options.solver, None | Some(SolverKind::Auto));
     // What auto takes for classes.
     let takes_samples =
         is_auto && args.task != Task::Tag && args.problem.penalty.is_none_or(|penalty| penalty == Penalty::Linear);

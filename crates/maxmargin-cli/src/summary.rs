@@ -297,14 +297,19 @@ impl<'t> Summary<'t> {
         rows[0].push("time".to_owned());
         let n = self.examples as f64;
         rows.extend(path.iter().map(|rung| {
-            let gap = rung.gap.map_or("-".to_owned(), number);
-            let mut row = [rung.c, rung.c / n, rung.primal].map(number).to_vec();
+            // What was computed before the checkpoint cannot be checked any more.
+            let mark = if rung.rests_on_state { "*" } else { "" };
+            let gap = rung.gap.map_or("-".to_owned(), number) + mark;
+            let mut row = [rung.c, rung.c / n].map(number).to_vec();
+            row.push(number(rung.primal) + mark);
             row.extend([gap, number(rung.passes.round()), number(rung.train_loss)]);
             row.extend(rung.heldout_loss.map(number));
             row.push(duration(rung.seconds));
             row
         }));
-        format!("\n{}", table(&rows))
+        let is_marked = path.iter().any(|rung| rung.rests_on_state);
+        let note = if is_marked { "* from the checkpoint, which nobody must have changed\n" } else { "" };
+        format!("\n{}{note}", table(&rows))
     }
 
     fn cv_table(&self) -> String {

@@ -1,6 +1,6 @@
 //! Numbers and tables for people.
 
-use maxmargin::numeric::log10;
+use maxmargin::numeric::{log10, power};
 
 /// Six significant digits, without trailing zeros.
 pub(crate) fn number(x: f64) -> String {
@@ -14,6 +14,20 @@ pub(crate) fn number(x: f64) -> String {
     let places = (5 - magnitude).max(0) as usize;
     let text = format!("{x:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The same, rounded down: what is said to be a lower bound must be one.
+pub(crate) fn rounded_down(x: f64) -> String {
+    let is_above = |text: &str| text.parse::<f64>().is_ok_and(|shown| shown > x);
+    let nearest = number(x);
+    if !is_above(&nearest) {
+        return nearest;
+    }
+    // A unit of the last digit that is shown, of which there are five where the exponent is.
+    let lower = number(x - x.abs() * 1e-5);
+    let digit = power(10.0, log10(x.abs()).floor() as i32 - 5);
+    let lowered = number(x - digit);
+    if is_above(&lowered) { lower } else { lowered }
 }
 
 /// Thousands apart: 581,012.

@@ -11,7 +11,7 @@ use maxmargin::data::svmlight::LabelRule;
 use maxmargin::features::Block;
 use maxmargin::model::{GraphLabeller, Labeller, Model, PairAligner, Parser, Tagger, TaxonomyModel};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::Formulation;
+use maxmargin::problem::{self, Formulation, HeldoutExamples};
 use maxmargin::solver::folds::Folds;
 use maxmargin::solver::{Settings, Status, Stop};
 use maxmargin::sparse::SparseMatrix;
@@ -35,7 +35,7 @@ use crate::progress::Display;
 use crate::step::Step;
 use crate::summary::{Described, Summary};
 use crate::text::count;
-use crate::training::{Exactly, Examples, Trained, Training, Vectors};
+use crate::training::{Exactly, Examples, Trained, Training, Trial, Vectors, with_line};
 use crate::{
     alignments, graphs, heldout, interrupt, multilabel, parsing, paths, refusals, sampling, tagging, taxonomy,
 };
@@ -129,9 +129,8 @@ pub(crate) fn blank(args: &Args, identity: Identity, given: Given) -> Result<Vec
 }
 
 /// A task of another program, and its examples.
-pub(crate) struct Own<'e, T: Task> {
-    pub(crate) task: &'e T,
-    pub(crate) examples: Examples<'e, T>,
+pub(crate) struct Own<'e> {
+    pub(crate) examples: Examples<'e>,
     /// How many there are, where each of these stands for several.
     pub(crate) count: Option<usize>,
     /// Of what they are made of.
@@ -139,10 +138,10 @@ pub(crate) struct Own<'e, T: Task> {
 }
 
 /// Trains a task that is not the program's.
-pub(crate) fn own<T: Task>(
+pub(crate) fn own(
     args: &Args,
     identity: Identity,
-    own: &Own<'_, T>,
+    own: Own<'_>,
     start: Option<Weights>,
     log: Log,
     halt: Halt,
@@ -150,7 +149,7 @@ pub(crate) fn own<T: Task>(
     let session = Session::new(args, identity, Some(log), halt)?;
     let checksums = [("the examples", own.checksum)];
     let line = |i| i as u64 + 1;
-    Session { drawn_from: own.count, ..session }.train(own.task, &own.examples, start, &checksums, &line)
+    Session { drawn_from: own.count, ..session }.train(own.examples, start, &checksums, &line)
 }
 
 fn train(session: Session<'_>) -> Result<Finished> {
@@ -256,17 +255,16 @@ impl<'a> Session<'a> {
     }
 
     /// Trains on what was read. `checksums`: of that, with names for messages; `line`: where an example stands.
-    pub(crate) fn train<'e, T: Task>(
+    pub(crate) fn train(
         &mut self,
-        task: &'e T,
-        examples: &Examples<'e, T>,
+        examples: Examples<'_>,
         start: Option<Weights>,
         checksums: &[(&str, u32)],
         line: &dyn Fn(usize) -> u64,
     ) -> Result<Outcome> {
         let args = self.args;
         if self.is_blank {
-            return Outcome::blank(args, task.dimension());
+            return Outcome::blank(args, examples.data.dimension());
         }
         let start_checksum = start.as_ref().map(|w| ("the model to start from", checksum(w.as_slice())));
         let of_weights = examples.weights.map(|weights| ("the weights of the examples", checksum(weights)));
@@ -277,7 +275,7 @@ impl<'a> Session<'a> {
             let goes_on = args.checkpoint.resume && args.checkpoint.checkpoint.as_deref().is_some_and(Path::exists);
             log.begin(goes_on)?;
         }
-        let all = self.drawn_from.unwrap_or(examples.outputs.len());
+        let all = self.drawn_from.unwrap_or(examples.data.len());
         let formulation = formulation(args, all);
         let training = Training {
             args,
@@ -290,7 +288,8 @@ impl<'a> Session<'a> {
             halt: &self.halt,
             identity: self.identity.clone(),
         };
-        let trained = training.run(task, examples, self.log.take())?;
+        let trial = Trial::new(examples, formulation).map_err(|error| with_line(args, line, error))?;
+        let trained = training.run(trial, self.log.take())?;
         let formulation = Formulation { c: trained.kept.step.c, ..formulation };
         let summary = summary_of(args, &trained, &formulation, all)?;
         Ok(Outcome { trained, formulation, summary, seconds_reading })
@@ -395,20 +394,24 @@ fn classes(mut session: Session<'_>) -> Result<Finished> {
             let task = $task(columns);
             let exact_task = $task(exact_rows.map_or(0, SparseMatrix::columns));
             let examples = Examples {
-                inputs: &rows,
-                outputs: &data.classes.outputs,
+                data: problem::examples(&task, &rows, &data.classes.outputs, data.weights.as_deref())?,
                 weights: data.weights.as_deref(),
                 folds: folds.as_ref(),
                 vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
-                heldout: heldout_rows.as_deref().zip(heldout.as_ref()).map(|(rows, h)| (rows, h.truths.as_slice())),
-                exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
-                    task: &exact_task,
-                    inputs,
-                    block: exact_task.blocks()[0],
-                    kernel,
-                }),
+                heldout: heldout_rows
+                    .as_deref()
+                    .zip(heldout.as_ref())
+                    .map(|(rows, h)| HeldoutExamples::new(&task, rows, &h.truths)),
+                exactly: match (exact_inputs.as_deref(), kernel.as_ref()) {
+                    (Some(inputs), Some(kernel)) => Some(Exactly {
+                        data: problem::examples(&exact_task, inputs, &data.classes.outputs, data.weights.as_deref())?,
+                        block: exact_task.blocks()[0],
+                        kernel,
+                    }),
+                    _ => None,
+                },
             };
-            session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
+            session.train(examples, start, &checksums, &|i| data.examples.line(i))?
         }};
     }
     let mut outcome = if args.task == options::Task::Binary {
@@ -502,7 +505,15 @@ fn settings(args: &Args, warm_start: Option<Weights>) -> Settings {
 fn summary_of(args: &Args, trained: &Trained, formulation: &Formulation, examples: usize) -> Result<model::Summary> {
     let step = &trained.kept.step;
     if step.status == Status::Infeasible {
-        let what = "the data cannot be separated without slack; use --penalty linear (no model was written)";
+        let what = if args.kernel.low_rank.is_some() {
+            "the data cannot be separated without slack by these basis functions; take more of them (--low-rank) or \
+             --penalty linear (no model was written)"
+        } else if args.kernel.kernel.as_ref().is_some_and(|kernel| !kernel.is_definite()) {
+            "no w without slack was found, and none is known not to exist, as this kernel is no inner product; take another \
+             kernel or --penalty linear (no model was written)"
+        } else {
+            "the data cannot be separated without slack; use --penalty linear (no model was written)"
+        };
         return Err(Failure::Data(format!("{}: {what}", args.input.display())));
     }
     if !step.primal.is_finite() && formulation.penalty != maxmargin::problem::Penalty::Hard {

@@ -1,20 +1,21 @@
 //! The training of `train`: the solver, the values of C, cross-validation, and what is kept.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 
 use maxmargin::Error;
 use maxmargin::features::Block;
 use maxmargin::kernel::Metric;
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, Penalty, Problem};
+use maxmargin::problem::{self, Formulation, HeldoutExamples, Penalty, Problem};
 use maxmargin::solver::auto::SAMPLE_SIZE;
 use maxmargin::solver::folds::{self, Folds, Validation, cross_validate};
 use maxmargin::solver::guarantee::{self, Sampled};
 use maxmargin::solver::heldout::Heldout;
 use maxmargin::solver::path::{self, follow};
 use maxmargin::solver::sampled_constant::SampledConstant;
-use maxmargin::solver::{Certificate, Progress, Report, Settings, Solution, Solver, Status};
-use maxmargin::task::Task;
+use maxmargin::solver::{Certificate, Progress, Report, Settings, Solution, Solver, SolverKind, Status};
 use maxmargin::weights::Weights;
 
 use crate::checkpoint::{Identity, Saved, Saver};
@@ -22,9 +23,9 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::Halt;
 use crate::kernel::Kernelised;
 use crate::log::Log;
-use crate::options::{Ladder, SolverName};
+use crate::options::Ladder;
 use crate::progress::Display;
-use crate::solvers::{self, Chosen};
+use crate::solvers;
 use crate::step::{AtEnd, HeldoutStep, Kept, Step};
 use crate::train::Args;
 use crate::watch::{Measure, Watch};
@@ -32,9 +33,6 @@ use crate::{interrupt, refusals};
 
 /// Where outputs are searched for, P counts as proven if its upper bound exceeds the value found by at most this share.
 const PROVEN: f64 = 1e-9;
-
-/// Inputs and truths of held-out examples.
-type Unseen<'e, T> = (&'e [<T as Task>::Input<'e>], &'e [Option<<T as Task>::Output>]);
 
 /// What the vectors of the examples are.
 #[derive(Clone, Copy)]
@@ -47,42 +45,63 @@ pub(crate) enum Vectors<'e> {
     OfSample,
 }
 
-/// The examples, as the task takes them.
-pub(crate) struct Examples<'e, T: Task> {
-    pub(crate) inputs: &'e [T::Input<'e>],
-    pub(crate) outputs: &'e [T::Output],
+/// What is trained on, and how.
+pub(crate) struct Examples<'e> {
+    pub(crate) data: Arc<dyn problem::Examples + 'e>,
+    /// The weights of the examples, where the data have some.
     pub(crate) weights: Option<&'e [f64]>,
     /// The parts of a cross-validation.
     pub(crate) folds: Option<&'e Folds>,
     pub(crate) vectors: Vectors<'e>,
-    /// Those that are not trained on; None for a truth that the training data lack.
-    pub(crate) heldout: Option<Unseen<'e, T>>,
+    /// Those that are not trained on.
+    pub(crate) heldout: Option<HeldoutExamples<'e>>,
     /// The examples with the kernel itself, where training sees coordinates of low rank.
-    pub(crate) exactly: Option<Exactly<'e, T>>,
+    pub(crate) exactly: Option<Exactly<'e>>,
 }
 
 /// Examples whose vectors are places among those that a kernel compares: the objective of a model is reported on them.
-pub(crate) struct Exactly<'e, T: Task> {
-    pub(crate) task: &'e T,
-    pub(crate) inputs: &'e [T::Input<'e>],
+pub(crate) struct Exactly<'e> {
+    pub(crate) data: Arc<dyn problem::Examples + 'e>,
     /// The block of the kernel, and what the weights of low rank are there.
     pub(crate) block: Block,
     pub(crate) kernel: &'e Kernelised,
 }
 
-impl<'e, T: Task> Exactly<'e, T> {
+/// What is trained, as the solvers see it.
+pub(crate) struct Trial<'e> {
+    problem: Problem<'e>,
+    folds: Option<&'e Folds>,
+    vectors: Vectors<'e>,
+    heldout: Option<Heldout<'e>>,
+    exactly: Option<ExactProblem<'e>>,
+}
+
+/// The problem with the kernel itself.
+struct ExactProblem<'e> {
+    problem: Problem<'e>,
+    /// The block of the kernel.
+    block: Block,
+    kernel: &'e Kernelised,
+}
+
+impl<'e> Trial<'e> {
+    pub(crate) fn new(examples: Examples<'e>, formulation: Formulation) -> maxmargin::Result<Self> {
+        let Examples { data, folds, vectors, heldout, exactly, .. } = examples;
+        let problem = Problem::of(data, formulation)?;
+        let heldout = heldout.map(|unseen| Heldout::new(&problem, unseen));
+        let exact = |Exactly { data, block, kernel }: Exactly<'e>| {
+            let metric = kernel.exact_metric(block).expect("a kernel of low rank");
+            Ok(ExactProblem { problem: Problem::of(data, formulation)?.with_kernel(metric), block, kernel })
+        };
+        let exactly = exactly.map(exact).transpose()?;
+        Ok(Self { problem, folds, vectors, heldout, exactly })
+    }
+}
+
+impl ExactProblem<'_> {
     /// P of the model that these weights of low rank become, and how far rounding may have moved it.
-    fn objective(
-        &self,
-        examples: &Examples<'e, T>,
-        formulation: Formulation,
-        w: &Weights,
-        pool: &Pool,
-    ) -> maxmargin::Result<(f64, f64)> {
-        let metric = self.kernel.exact_metric(self.block).expect("a kernel of low rank");
-        let problem = Problem::new(self.task, self.inputs, examples.outputs, examples.weights, formulation)?;
-        let problem = problem.with_kernel(metric);
-        let mut exact = problem.zero();
+    fn objective(&self, c: f64, w: &Weights, pool: &Pool) -> maxmargin::Result<(f64, f64)> {
+        let mut exact = self.problem.zero();
         let base = self.block.base as usize;
         let (dense, coefficients) = exact.both_mut();
         dense[..base].copy_from_slice(&w.as_slice()[..base]);
@@ -90,7 +109,7 @@ impl<'e, T: Task> Exactly<'e, T> {
             coefficients[..base].copy_from_slice(&w.as_slice()[..base]);
             self.kernel.write_exactly(&w.as_slice()[base..], self.block.width, &mut coefficients[base..]);
         }
-        problem.reported_objective(&mut exact, pool)
+        self.problem.with_c(c).reported_objective(&mut exact, pool)
     }
 }
 
@@ -131,16 +150,10 @@ pub(crate) struct Trained {
 }
 
 impl Training<'_> {
-    pub(crate) fn run<'e, T: Task>(
-        &self,
-        task: &'e T,
-        examples: &Examples<'e, T>,
-        log: Option<Log>,
-    ) -> Result<Trained> {
-        let (args, folds) = (self.args, examples.folds);
-        let problem = Problem::new(task, examples.inputs, examples.outputs, examples.weights, self.formulation)
-            .map_err(|error| self.with_line(error))?;
-        let (problem, is_in_coordinates) = match examples.vectors {
+    pub(crate) fn run(&self, trial: Trial<'_>, log: Option<Log>) -> Result<Trained> {
+        let Trial { problem, folds, vectors, heldout, exactly } = trial;
+        let args = self.args;
+        let (problem, is_in_coordinates) = match vectors {
             Vectors::Own => (problem, false),
             Vectors::Kernel(metric) => (problem.with_kernel(metric), false),
             Vectors::OfSample => (problem, true),
@@ -150,23 +163,25 @@ impl Training<'_> {
         let solver = solvers::choose(name, args, &problem, is_in_coordinates, self.examples);
         let mut ladder = self.ladder(&problem)?;
 
-        let heldout = examples.heldout.map(|(inputs, truths)| Heldout::new(&problem, inputs, truths));
         let measure = |w: &Weights| heldout.as_ref().map_or(Ok(0.0), |h| h.mean_loss(w, self.pool));
         let measure: Option<Measure<'_>> = if heldout.is_some() { Some(&measure) } else { None };
         let searched = problem.searched();
         let mut watch = Watch::new(self.display, self.halt, log, measure, self.saver());
         watch.is_searched = searched > 0;
         let settings = self.resumed(&mut watch, &ladder, |w| problem.fits(w))?;
+        if let Some(kept) = &watch.kept {
+            self.check_kept(kept, &problem, exactly.as_ref())?;
+        }
 
         interrupt::training_begins();
-        let validations = folds.map(|folds| self.validate(&solver, &problem, &ladder, folds)).transpose()?;
+        let validations = folds.map(|folds| self.validate(&*solver, &problem, &ladder, folds)).transpose()?;
         if let Some(best) = validations.as_deref().and_then(folds::best) {
             ladder = vec![best.c];
         }
         watch.begin(&ladder);
         let rest = &ladder[watch.steps.len()..];
-        follow(&solver, &problem, rest, &settings, &mut watch, |watch, problem, solution| {
-            self.reached(&ladder, watch, (problem, examples), solution)
+        follow(&*solver, &problem, rest, &settings, &mut watch, |watch, problem, solution| {
+            self.reached(&ladder, watch, (problem, exactly.as_ref()), solution)
         })
         .map_err(|error| self.with_line(error))?;
         let Watch { steps, kept, saver, .. } = watch;
@@ -204,7 +219,7 @@ impl Training<'_> {
     }
 
     /// The values of C.
-    fn ladder<T: Task>(&self, problem: &Problem<'_, T>) -> Result<Vec<f64>> {
+    fn ladder(&self, problem: &Problem<'_>) -> Result<Vec<f64>> {
         let (options, n) = (&self.args.problem, self.examples as f64);
         Ok(match (&options.c_path, &options.c_path_per_example) {
             (Some(Ladder::Given(values)), _) => values.clone(),
@@ -215,14 +230,38 @@ impl Training<'_> {
     }
 
     /// What sampled cuts promise, where it is asked.
-    fn excess<T: Task>(&self, name: SolverName, problem: &Problem<'_, T>, epsilon: f64) -> Result<Option<f64>> {
+    fn excess(&self, name: SolverKind, problem: &Problem<'_>, epsilon: f64) -> Result<Option<f64>> {
         let options = &self.args.kernel;
         let Some(delta) = options.bound else { return Ok(None) };
         let (sampled, size) = match name {
-            SolverName::SampledConstant => (Sampled::Constant, SampledConstant::default().size),
+            SolverKind::SampledConstant => (Sampled::Constant, SampledConstant::default().size),
             _ => (Sampled::Linear, SAMPLE_SIZE),
         };
         Ok(Some(guarantee::excess(problem, sampled, options.sample_size.unwrap_or(size), epsilon, delta)?))
+    }
+
+    /// Computes the objective of a model that a checkpoint has kept, and refuses the checkpoint where it tells another one.
+    fn check_kept(&self, kept: &Kept, problem: &Problem<'_>, exactly: Option<&ExactProblem<'_>>) -> Result<()> {
+        /// Of numbers that are carried along.
+        const ROUNDING: f64 = 1e-9;
+        let Kept { step, weights } = kept;
+        if step.primal_is_bound || !step.primal.is_finite() {
+            return Ok(());
+        }
+        let problem = problem.with_c(step.c);
+        let (primal, error) = match exactly {
+            Some(exactly) => exactly.objective(step.c, weights, self.pool)?,
+            None => problem.reported_objective(&mut weights.clone(), self.pool)?,
+        };
+        let error = error.max(ROUNDING * primal.abs());
+        // A search may find less than another one has found; factor by factor the objective is an upper bound.
+        let is_found = step.primal >= primal - error;
+        let is_upper = problem.searched() > 0 || step.disagreement.is_some();
+        if is_found && (is_upper || step.primal <= primal + error) {
+            return Ok(());
+        }
+        let path = self.args.checkpoint.checkpoint.as_deref().unwrap_or(Path::new("checkpoint"));
+        Err(Failure::Data(format!("{}: the checkpoint is damaged (the objective)", path.display())))
     }
 
     fn saver(&self) -> Option<Saver> {
@@ -245,10 +284,10 @@ impl Training<'_> {
         Ok(Settings { resume: Some(state), warm_start: None, ..self.settings.clone() })
     }
 
-    fn validate<'a, T: Task>(
+    fn validate<'a>(
         &self,
-        solver: &Chosen,
-        problem: &Problem<'a, T>,
+        solver: &dyn Solver,
+        problem: &Problem<'a>,
         ladder: &[f64],
         folds: &'a Folds,
     ) -> Result<Vec<Validation>> {
@@ -262,11 +301,11 @@ impl Training<'_> {
     }
 
     /// Takes note of the solution at a C, and decides whether the path goes on.
-    fn reached<T: Task>(
+    fn reached(
         &self,
         ladder: &[f64],
         watch: &mut Watch<'_>,
-        (problem, examples): (&Problem<'_, T>, &Examples<'_, T>),
+        (problem, exactly): (&Problem<'_>, Option<&ExactProblem<'_>>),
         solution: Solution,
     ) -> maxmargin::Result<ControlFlow<()>> {
         if let Some(error) = watch.error.take() {
@@ -293,9 +332,9 @@ impl Training<'_> {
                 Some(HeldoutStep { loss, best, at_end })
             }
         };
-        if let Some(exactly) = &examples.exactly {
-            let formulation = problem.formulation();
-            (report.primal, report.primal_error) = exactly.objective(examples, formulation, &weights, self.pool)?;
+        if let Some(exactly) = exactly {
+            let c = problem.formulation().c;
+            (report.primal, report.primal_error) = exactly.objective(c, &weights, self.pool)?;
             // The bound holds for weights in the span of the basis, and coordinates are rounded.
             if report.certificate == Certificate::Exact {
                 report.certificate = Certificate::Estimate;

@@ -7,6 +7,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use maxmargin::features::{Block, Sink};
+use maxmargin::problem;
 use maxmargin::sparse::SparseView;
 use maxmargin::task::{LossTerm, Task};
 use maxmargin::weights::Weights;
@@ -272,8 +273,10 @@ pub(crate) fn train_task<'py>(
     let numbers: Vec<usize> = (0..n).collect();
     let truths: Vec<Output> = (0..n as u32).map(Output).collect();
     let (own, stop) = (&own, own.stop.clone());
-    let trained = py
-        .detach(|| embed::train_own(own, &numbers, &truths, weights.as_deref(), start, &options, stop.hooks(on_round)));
+    let trained = py.detach(|| {
+        let data = problem::examples(own, &numbers, &truths, weights.as_deref())?;
+        embed::train_own(data, weights.as_deref(), start, &options, stop.hooks(on_round))
+    });
     if let Some(error) = stop.take() {
         return Err(error);
     }

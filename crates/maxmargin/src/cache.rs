@@ -37,6 +37,11 @@ impl<Y: Clone + Default + PartialEq> Cache<Y> {
         &self.outputs[e * self.capacity..][..usize::from(self.lens[e])]
     }
 
+    /// The same outputs, to be changed.
+    pub fn of_mut(&mut self, e: usize) -> &mut [Y] {
+        &mut self.outputs[e * self.capacity..][..usize::from(self.lens[e])]
+    }
+
     /// Number of outputs of example `e`.
     pub fn len(&self, e: usize) -> usize {
         usize::from(self.lens[e])

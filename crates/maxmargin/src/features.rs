@@ -60,6 +60,31 @@ pub trait Sink {
             rest.retain(|&(_, x)| x != 0.0);
         }
     }
+
+    /// This sink in a form that crosses an object-safe call. The sinks of the inner loops have a variant of their own, so
+    /// that the code which feeds them is compiled for them.
+    fn as_target(&mut self) -> Target<'_>
+    where
+        Self: Sized,
+    {
+        Target::Other(self)
+    }
+}
+
+/// A [`Sink`] that can be handed through a trait object.
+pub enum Target<'t> {
+    /// An [`Accumulate`].
+    Accumulate(Accumulate<'t>),
+    /// A [`Collect`].
+    Collect(&'t mut Collect),
+    /// A [`Lookup`].
+    Lookup(&'t mut Lookup),
+    /// A [`ScoreIn`]: the other vector, and the sum so far.
+    ScoreIn(&'t Lookup, &'t mut f64),
+    /// A [`Prefetch`].
+    Prefetch(Prefetch<'t>),
+    /// Any other sink, at the cost of a virtual call for each part.
+    Other(&'t mut dyn Sink),
 }
 
 /// Adds the parts, times a factor, to a dense vector.
@@ -85,6 +110,10 @@ impl Sink for Accumulate<'_> {
 
     fn vector(&mut self, block: Block, vector: &[f64], scale: f64) {
         axpy(scale * self.factor, vector, &mut self.sum[block.base as usize..][..vector.len()]);
+    }
+
+    fn as_target(&mut self) -> Target<'_> {
+        Target::Accumulate(Accumulate { sum: self.sum, factor: self.factor })
     }
 }
 
@@ -127,6 +156,10 @@ impl Collect {
 impl Sink for Collect {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         self.entries.extend(phi.iter().map(|(j, v)| (block.at(j, slot) as u64, scale * f64::from(v))));
+    }
+
+    fn as_target(&mut self) -> Target<'_> {
+        Target::Collect(self)
     }
 }
 
@@ -207,6 +240,10 @@ impl Sink for Lookup {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         phi.iter().for_each(|(j, v)| self.add(block.at(j, slot) as u64, scale * f64::from(v)));
     }
+
+    fn as_target(&mut self) -> Target<'_> {
+        Target::Lookup(self)
+    }
 }
 
 /// Sums the inner products of the parts with what a [`Lookup`] holds.
@@ -222,6 +259,10 @@ impl Sink for ScoreIn<'_> {
         let inner: f64 = phi.iter().map(|(j, v)| f64::from(v) * self.lookup.get(block.at(j, slot) as u64)).sum();
         self.total += scale * inner;
     }
+
+    fn as_target(&mut self) -> Target<'_> {
+        Target::ScoreIn(self.lookup, &mut self.total)
+    }
 }
 
 /// Asks for the weights of parts that will be scored soon to be brought near.
@@ -235,17 +276,21 @@ impl Sink for Prefetch<'_> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, _: f64) {
         phi.indices().iter().for_each(|&j| prefetch(&self.w[block.at(j, slot)]));
     }
+
+    fn as_target(&mut self) -> Target<'_> {
+        Target::Prefetch(Prefetch { w: self.w })
+    }
 }
 
 /// Hands every part on with its scale multiplied: how `-psi(x, y)` is emitted.
-pub struct Scaled<'a, S> {
+pub struct Scaled<'a, S: ?Sized> {
     /// Where the parts go.
     pub sink: &'a mut S,
     /// The factor.
     pub factor: f64,
 }
 
-impl<S: Sink> Sink for Scaled<'_, S> {
+impl<S: Sink + ?Sized> Sink for Scaled<'_, S> {
     fn part(&mut self, block: Block, slot: u32, phi: SparseView<'_>, scale: f64) {
         self.sink.part(block, slot, phi, scale * self.factor);
     }

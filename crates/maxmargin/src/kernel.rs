@@ -88,7 +88,8 @@ pub struct Standard {
 }
 
 impl Standard {
-    /// `k(a, b)` from `<a, b>`, `|a|^2` and `|b|^2`.
+    /// `k(a, b)` from `<a, b>`, `|a|^2` and `|b|^2`. With rbf, the distance of vectors that are near to each other beside
+    /// their lengths loses digits; [`Kernel::value`] keeps them.
     #[inline]
     pub fn of(&self, product: f64, a: f64, b: f64) -> f64 {
         self.constant
@@ -131,11 +132,39 @@ impl Standard {
 
 impl Kernel for Standard {
     fn value(&self, a: SparseView<'_>, b: SparseView<'_>) -> f64 {
-        self.of(product(a, b), a.norm2(), b.norm2())
+        match self.shape {
+            Shape::Rbf { gamma } => self.constant + numeric::exp(-gamma * distance2(a, b)),
+            _ => self.of(product(a, b), a.norm2(), b.norm2()),
+        }
     }
 
     fn standard(&self) -> Option<Standard> {
         Some(*self)
+    }
+}
+
+/// `|a - b|^2`, summed by features.
+pub(crate) fn distance2(a: SparseView<'_>, b: SparseView<'_>) -> f64 {
+    let (mut sum, mut a, mut b) = (0.0_f64, a.iter().peekable(), b.iter().peekable());
+    loop {
+        let difference = match (a.peek().copied(), b.peek().copied()) {
+            (None, None) => return sum,
+            (Some((i, x)), Some((j, y))) if i == j => {
+                a.next();
+                b.next();
+                f64::from(x) - f64::from(y)
+            }
+            (Some((i, x)), other) if other.is_none_or(|(j, _)| i < j) => {
+                a.next();
+                f64::from(x)
+            }
+            (_, Some((_, y))) => {
+                b.next();
+                f64::from(y)
+            }
+            (Some(_), None) => unreachable!("the case above"),
+        };
+        sum = difference.mul_add(difference, sum);
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) use saved::LARGEST;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::sparse::axpy;
 use crate::weights::Weights;
@@ -112,11 +113,12 @@ impl Qp {
         }
     }
 
-    /// Adds a cut to a group, with a = 0: the value stays, the gap grows by the cut's violation.
+    /// Adds a cut to a group, with a = 0: the value stays, the gap grows by the cut's violation. Fails
+    /// where the cut, or an inner product of it, is not finite.
     ///
     /// # Panics
-    /// If there is no such group, or the cut is not finite.
-    pub fn push(&mut self, group: usize, cut: Cut, pool: &Pool) {
+    /// If there is no such group.
+    pub fn push(&mut self, group: usize, cut: Cut, pool: &Pool) -> Result<()> {
         assert!(group < self.caps().len(), "no group {group}");
         self.dense.resize(self.dimension, 0.0);
         cut.add_to(1.0, &mut self.dense);
@@ -134,27 +136,27 @@ impl Qp {
         }
         self.row.push(cut.inner(dense));
         cut.clear_from(&mut self.dense);
-        self.insert(group, cut);
+        self.insert(group, cut)
     }
 
     /// Adds a cut whose inner products with all cuts, and last with itself, are at hand.
     ///
     /// # Panics
-    /// If there is no such group, or the numbers are too few, too many or not finite.
-    pub fn push_with(&mut self, group: usize, cut: Cut, products: &[f64]) {
+    /// If there is no such group, or the numbers are too few or too many.
+    pub fn push_with(&mut self, group: usize, cut: Cut, products: &[f64]) -> Result<()> {
         assert_eq!(products.len(), self.len() + 1, "a product with each cut and with itself");
         self.row.clear();
         self.row.resize(self.caps().len(), 0.0);
         self.row.extend(products);
-        self.insert(group, cut);
+        self.insert(group, cut)
     }
 
     /// Adds a cut that has an image and whose left side is `scale` times that of the newest cut plus `change`: its inner
     /// products follow from those of the newest.
     ///
     /// # Panics
-    /// If there is no such group or no cut yet, or the cut is not finite.
-    pub fn push_near(&mut self, group: usize, cut: Cut, scale: f64, change: &[(u64, f64)]) {
+    /// If there is no such group or no cut yet.
+    pub fn push_near(&mut self, group: usize, cut: Cut, scale: f64, change: &[(u64, f64)]) -> Result<()> {
         let newest = self.dual.len() - 1;
         let moved = |image: Option<&[f64]>| -> f64 {
             let image = image.expect("cuts with images");
@@ -167,17 +169,22 @@ impl Qp {
         }
         let last = self.row[newest];
         self.row.push(scale * last + moved(cut.image()));
-        self.insert(group, cut);
+        self.insert(group, cut)
     }
 
     /// Takes in a cut whose row of H is at hand.
-    fn insert(&mut self, group: usize, cut: Cut) {
-        assert!(cut.rhs().is_finite() && self.row.iter().all(|h| h.is_finite()), "a cut is finite");
+    fn insert(&mut self, group: usize, cut: Cut) -> Result<()> {
+        if !(cut.rhs().is_finite() && self.row.iter().all(|h| h.is_finite())) {
+            let rule = "the weights of the examples, the features and the losses together exceed what f64 can hold; scale \
+                        them down";
+            return Err(Error::setting("loss-scale", rule));
+        }
         self.dual.push(group, cut.rhs(), &self.row);
         self.cuts.push(cut);
         self.idle.push(0);
         self.born.push(self.pushed);
         self.pushed += 1;
+        Ok(())
     }
 
     /// Solves from the last a until the [`gap`](Self::gap) is at most `tolerance`, which is in units of the

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::problem::{Penalty, Problem};
-use crate::task::Task;
 use crate::weights::Weights;
 
 pub mod auto;
@@ -19,6 +18,7 @@ pub mod frank_wolfe;
 pub mod gdmm;
 pub mod guarantee;
 pub mod heldout;
+mod kind;
 mod lanes;
 mod line_search;
 mod lines;
@@ -35,6 +35,7 @@ mod state;
 pub mod subgradient;
 
 use course::Course;
+pub use kind::SolverKind;
 pub use state::{Snapshot, State};
 
 /// When is the answer good enough?
@@ -248,22 +249,19 @@ pub struct Solution {
 }
 
 /// A way to solve a [`Problem`].
-pub trait Solver {
+///
+/// How a solver prints with `{:?}` identifies its settings: a saved state is resumed only by a solver that prints the same.
+pub trait Solver: std::fmt::Debug + Sync {
     /// The solver's name, as on the command line.
     fn name(&self) -> &'static str;
 
     /// Trains. Not converging is a [`Status`], not an error.
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution>;
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution>;
 }
 
 impl Settings {
     /// Fails at the door.
-    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+    fn check(&self, problem: &Problem<'_>) -> Result<()> {
         let (name, value) = match self.stop {
             Some(Stop::Gap(e)) => ("epsilon", Some(e)),
             Some(Stop::RelativeGap(r)) => ("relative-gap", Some(r)),
@@ -312,7 +310,7 @@ impl Settings {
     }
 
     /// The rule that stops training, the default filled in.
-    fn stop_rule<T: Task>(&self, problem: &Problem<'_, T>) -> Stop {
+    fn stop_rule(&self, problem: &Problem<'_>) -> Stop {
         self.stop.unwrap_or(match problem.formulation().penalty {
             Penalty::Hard => Stop::RelativeGap(DEFAULT_EPSILON),
             Penalty::Linear | Penalty::Quadratic => Stop::Gap(DEFAULT_EPSILON * problem.usual_loss()),
@@ -324,7 +322,7 @@ impl Settings {
 const LARGEST_VALUE: f64 = 1e80;
 
 /// For solvers that step along single examples' features, which a kernel does not write down.
-fn refuse_kernel<T: Task>(name: &str, problem: &Problem<'_, T>) -> Result<()> {
+fn refuse_kernel(name: &str, problem: &Problem<'_>) -> Result<()> {
     if problem.metric().is_none() {
         return Ok(());
     }

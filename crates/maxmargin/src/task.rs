@@ -43,9 +43,9 @@ pub trait Task: Sync {
     /// One input, by reference: `&'a Sentence`, [`SparseView<'a>`](crate::sparse::SparseView), ...
     type Input<'a>: Copy + Send + Sync;
     /// One output. What training has found is saved and read again (see [`State`](crate::solver::State)), hence serde.
-    type Output: Clone + Debug + Default + PartialEq + Send + Sync + Serialize + DeserializeOwned;
+    type Output: Clone + Debug + Default + PartialEq + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// The decoder's tables: kept by the caller, so that a warm argmax allocates nothing.
-    type Scratch: Default + Send + Sync;
+    type Scratch: Default + Send + Sync + 'static;
 
     /// The layout of w.
     fn blocks(&self) -> &[Block];

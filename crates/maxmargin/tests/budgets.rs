@@ -7,7 +7,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use common::{Draw, PENALTIES, RESCALINGS, formulation};
+use common::{Draw, PENALTIES, RESCALINGS, Typed, formulation};
 use maxmargin::cache::Cache;
 use maxmargin::data::input::Input;
 use maxmargin::data::trees::{self, Strip, read};
@@ -80,7 +80,7 @@ fn the_counter_counts() {
 }
 
 /// One call to warm up, then none may allocate.
-fn allocates_nothing<T: Task>(problem: &Problem<'_, T>, w: &Weights) {
+fn allocates_nothing<T: Task>(problem: &Typed<'_, T>, w: &Weights) {
     let mut scratch = OracleScratch::default();
     let mut decoder = T::Scratch::default();
     let mut y = T::Output::default();
@@ -108,8 +108,8 @@ fn a_warm_oracle_allocates_nothing() {
     for rescaling in RESCALINGS {
         for penalty in PENALTIES {
             let f = formulation(1.0, rescaling, penalty);
-            allocates_nothing(&Problem::new(&two, &views, &binary, None, f).unwrap(), &short);
-            allocates_nothing(&Problem::new(&many, &views, &classes, None, f).unwrap(), &w);
+            allocates_nothing(&Typed::new(&two, &views, &binary, None, f).unwrap(), &short);
+            allocates_nothing(&Typed::new(&many, &views, &classes, None, f).unwrap(), &w);
         }
     }
 }
@@ -125,7 +125,7 @@ fn a_warm_taxonomy_allocates_nothing() {
             let (y, w) = (common::taxonomy::labels(&task, &y), draw.weights(task.dimension(), 1.0));
             for rescaling in RESCALINGS {
                 let f = formulation(1.0, rescaling, maxmargin::problem::Penalty::Linear);
-                allocates_nothing(&Problem::new(&task, &views, &y, None, f).unwrap(), &w);
+                allocates_nothing(&Typed::new(&task, &views, &y, None, f).unwrap(), &w);
             }
         }
     }
@@ -151,7 +151,7 @@ fn a_warm_tagger_allocates_nothing() {
             for rescaling in RESCALINGS {
                 for penalty in PENALTIES {
                     let f = formulation(1.0, rescaling, penalty);
-                    allocates_nothing(&Problem::new(&task, &sentences, &truths, None, f).unwrap(), &w);
+                    allocates_nothing(&Typed::new(&task, &sentences, &truths, None, f).unwrap(), &w);
                 }
             }
         }
@@ -192,8 +192,8 @@ fn a_warm_aligner_allocates_nothing() {
             let inputs: Vec<&Query> = queries.iter().collect();
             for rescaling in RESCALINGS {
                 let f = formulation(1.0, rescaling, Penalty::Linear);
-                allocates_nothing(&Problem::new(&task, &inputs, &truths, None, f).unwrap(), &w);
-                allocates_nothing(&Problem::new(&primed, &inputs, &truths, None, f).unwrap(), &of_primed);
+                allocates_nothing(&Typed::new(&task, &inputs, &truths, None, f).unwrap(), &w);
+                allocates_nothing(&Typed::new(&primed, &inputs, &truths, None, f).unwrap(), &of_primed);
             }
         }
     }
@@ -246,7 +246,7 @@ fn a_warm_parser_allocates_nothing() {
         for rescaling in RESCALINGS {
             for penalty in PENALTIES {
                 let f = formulation(1.0, rescaling, penalty);
-                allocates_nothing(&Problem::new(&task, &views, &outputs, None, f).unwrap(), &w);
+                allocates_nothing(&Typed::new(&task, &views, &outputs, None, f).unwrap(), &w);
             }
         }
     }
@@ -265,11 +265,11 @@ fn public_types_cross_threads() {
     crosses::<Formulation>();
     crosses::<FrankWolfe>();
     crosses::<NSlack>();
-    crosses::<OracleScratch<Multiclass>>();
+    crosses::<OracleScratch>();
     crosses::<ParseScratch>();
     crosses::<Parsing>();
     crosses::<Pool>();
-    crosses::<Problem<'static, Multiclass>>();
+    crosses::<Problem<'static>>();
     crosses::<Progress>();
     crosses::<Qp>();
     crosses::<Report>();

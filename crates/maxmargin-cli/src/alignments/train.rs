@@ -5,6 +5,7 @@ use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::LabelRule;
 use maxmargin::inference::align::Reach;
 use maxmargin::model::{PairAligner, Prior};
+use maxmargin::problem::{self, HeldoutExamples};
 use maxmargin::tasks::alignment::{AlignLoss, AlignSettings, Aligned, Alignment, FromPrior, Gaps, Query};
 use maxmargin::weights::Weights;
 
@@ -72,15 +73,17 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         macro_rules! train {
             ($task:expr, $start:expr) => {{
                 let examples = Examples {
-                    inputs: &inputs,
-                    outputs: &outputs,
+                    data: problem::examples($task, &inputs, &outputs, None)?,
                     weights: None,
                     folds: folds.as_ref(),
                     vectors: Vectors::Own,
-                    heldout: heldout_inputs.as_deref().zip(truths),
+                    heldout: heldout_inputs
+                        .as_deref()
+                        .zip(truths)
+                        .map(|(inputs, truths)| HeldoutExamples::new($task, inputs, truths)),
                     exactly: None,
                 };
-                session.train($task, &examples, $start, &checksums, &|i| lines[i])?
+                session.train(examples, $start, &checksums, &|i| lines[i])?
             }};
         }
         if directions.is_empty() {

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use maxmargin::data::svmlight::Labelled;
 use maxmargin::model::Saved;
 use maxmargin::parallel::Pool;
-use maxmargin::problem::Formulation;
+use maxmargin::problem::{self, Formulation};
 use maxmargin::tasks::partitioned::{Facts as OfGroup, Joint, Partitioned, Partitions};
 use maxmargin::weights::Weights;
 
@@ -185,18 +185,16 @@ pub fn train_partitions(
     let outputs: Vec<Joint> = (0..groups.len()).map(Joint::truths).collect();
     let weights = of_groups.weights();
     let examples = Examples {
-        inputs: &inputs,
-        outputs: &outputs,
+        data: problem::examples(&of_groups, &inputs, &outputs, Some(&weights))?,
         weights: Some(&weights),
         folds: None,
         vectors: Vectors::Own,
         heldout: None,
         exactly: None,
     };
-    let own = train::Own { task: &of_groups, examples, count: Some(n), checksum };
+    let own = train::Own { examples, count: Some(n), checksum };
     let (log, halt) = (Log::Told(hooks.on_round), Halt::asking(hooks.is_over));
-    let (outcome, written) =
-        streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, &own, None, log, halt));
+    let (outcome, written) = streams::in_memory(NAME, Vec::new(), || train::own(&args, identity, own, None, log, halt));
     let outcome = outcome?;
     let formulation = Formulation { c: outcome.formulation.c, ..formulation };
     let filled = master::filled(model, outcome.weights(), formulation, outcome.summary.clone(), checksum)?;

@@ -4,6 +4,7 @@ use maxmargin::data::graphs::{Graphs, read, read_with};
 use maxmargin::data::input::Input;
 use maxmargin::data::svmlight::LabelRule;
 use maxmargin::model::GraphLabeller;
+use maxmargin::problem::{self, HeldoutExamples};
 use maxmargin::task::Task;
 use maxmargin::tasks::factor_graph::{FactorGraph, Graph};
 use maxmargin::weights::Weights;
@@ -45,15 +46,17 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         let heldout_inputs = heldout.as_ref().map(references);
         let truths: Option<Vec<_>> = heldout.as_ref().map(|h| h.labels.iter().cloned().map(Some).collect());
         let examples = Examples {
-            inputs: &inputs,
-            outputs: &data.labels,
+            data: problem::examples(&task, &inputs, &data.labels, weights.as_deref())?,
             weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
-            heldout: heldout_inputs.as_deref().zip(truths.as_deref()),
+            heldout: heldout_inputs
+                .as_deref()
+                .zip(truths.as_deref())
+                .map(|(inputs, truths)| HeldoutExamples::new(&task, inputs, truths)),
             exactly: None,
         };
-        session.train(&task, &examples, start, &checksums, &|i| data.line(i))?
+        session.train(examples, start, &checksums, &|i| data.line(i))?
     };
     let model = GraphLabeller {
         shape: task.shape().clone(),

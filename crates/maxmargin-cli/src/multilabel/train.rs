@@ -7,6 +7,7 @@ use maxmargin::data::label_sets::{self, LabelSets};
 use maxmargin::data::svmlight::{self, LabelRule, Labelled};
 use maxmargin::model::Labeller;
 use maxmargin::parallel::Pool;
+use maxmargin::problem::{self, HeldoutExamples};
 use maxmargin::sparse::SparseMatrix;
 use maxmargin::tasks::multilabel::{Multilabel, Pairs, SetLoss};
 use maxmargin::weights::Weights;
@@ -54,15 +55,17 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         let (inputs, folds) = (examples.matrix.views(), session.folds(&vec![0; sets.len()])?);
         let heldout_inputs = heldout.as_ref().map(|heldout| heldout.matrix.views());
         let examples_of = Examples {
-            inputs: &inputs,
-            outputs: &sets,
+            data: problem::examples(&task, &inputs, &sets, examples.costs.as_deref())?,
             weights: examples.costs.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
-            heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
+            heldout: heldout_inputs
+                .as_deref()
+                .zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice()))
+                .map(|(inputs, truths)| HeldoutExamples::new(&task, inputs, truths)),
             exactly: None,
         };
-        session.train(&task, &examples_of, start, &checksums, &|i| examples.line(i))?
+        session.train(examples_of, start, &checksums, &|i| examples.line(i))?
     };
     let model = Labeller {
         labels,

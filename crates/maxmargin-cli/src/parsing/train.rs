@@ -2,6 +2,7 @@
 
 use maxmargin::data::trees::{self, Binarise, Extracted, Lexicon, Reading, Shape, Strip, Terminals, Treebank};
 use maxmargin::model::Parser;
+use maxmargin::problem::{self, HeldoutExamples};
 use maxmargin::tasks::parsing::{ParseFeatures, ParseLoss, ParseSettings, Parsing};
 use maxmargin::weights::Weights;
 
@@ -38,15 +39,17 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         let heldout_inputs: Option<Vec<&[u32]>> =
             heldout.as_ref().map(|heldout| heldout.inputs.iter().map(Vec::as_slice).collect());
         let examples = Examples {
-            inputs: &inputs,
-            outputs: &known.outputs,
+            data: problem::examples(&task, &inputs, &known.outputs, weights.as_deref())?,
             weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: Vectors::Own,
-            heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
+            heldout: heldout_inputs
+                .as_deref()
+                .zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice()))
+                .map(|(inputs, truths)| HeldoutExamples::new(&task, inputs, truths)),
             exactly: None,
         };
-        session.train(&task, &examples, start, &checksums, &|i| known.lines[i])?
+        session.train(examples, start, &checksums, &|i| known.lines[i])?
     };
     let model = Parser {
         strip,

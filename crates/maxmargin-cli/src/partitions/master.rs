@@ -3,21 +3,22 @@
 use maxmargin::model::tagger::TagWeights;
 use maxmargin::model::{Saved, Summary};
 use maxmargin::problem::Formulation;
+use maxmargin::solver::SolverKind;
 use maxmargin::task::Task;
 use maxmargin::weights::Weights;
 
 use crate::failure::{Failure, Result};
-use crate::options::{ClassWeight, Penalty, SolverName};
+use crate::options::{ClassWeight, Penalty};
 use crate::train::{Args, ModelFile};
 
 /// What partitions cannot do.
 pub(crate) fn refuse(args: &Args) -> Result<()> {
-    let solver = args.solver.solver.unwrap_or(SolverName::OneSlack);
+    let solver = args.solver.solver.unwrap_or(SolverKind::OneSlack);
     let is_balanced = args.problem.class_weight.contains(&ClassWeight::Balanced);
     let rules = [
         (args.problem.penalty == Some(Penalty::Hard), "--penalty: the hard margin is trained on one machine"),
         (
-            !matches!(solver, SolverName::Auto | SolverName::OneSlack | SolverName::GroupSlack),
+            !matches!(solver, SolverKind::Auto | SolverKind::OneSlack | SolverKind::GroupSlack),
             "--solver: partitions are trained with one-slack or group-slack",
         ),
         (
@@ -35,7 +36,7 @@ pub(crate) fn refuse(args: &Args) -> Result<()> {
         (args.align.tied, "--tied: partitions are trained without ties; train on one machine"),
         (args.align.prior.is_some(), "--prior: partitions are trained without known scores; train on one machine"),
         (args.solver.cache.is_some_and(|cache| cache > 0), "--cache: partitions keep nothing between two rounds"),
-        (solver != SolverName::GroupSlack && args.solver.groups.is_some(), "--groups: belongs to --solver group-slack"),
+        (solver != SolverKind::GroupSlack && args.solver.groups.is_some(), "--groups: belongs to --solver group-slack"),
     ];
     match rules.into_iter().find(|rule| rule.0) {
         Some((_, what)) => Err(Failure::Usage(what.to_owned())),
@@ -47,8 +48,8 @@ pub(crate) fn refuse(args: &Args) -> Result<()> {
 pub(crate) fn of_groups(mut args: Args) -> Args {
     let (problem, solver) = (&mut args.problem, &mut args.solver);
     (problem.penalty, problem.rescaling, problem.loss_scale) = (None, None, None);
-    if matches!(solver.solver, None | Some(SolverName::Auto)) {
-        solver.solver = Some(SolverName::OneSlack);
+    if matches!(solver.solver, None | Some(SolverKind::Auto)) {
+        solver.solver = Some(SolverKind::OneSlack);
     }
     solver.cache = Some(0);
     args

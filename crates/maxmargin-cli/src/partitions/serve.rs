@@ -1,5 +1,6 @@
 //! A partition, read with the dictionaries of a blank model, that answers for its examples.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use maxmargin::data::labels::{Classes, Lookup};
@@ -7,9 +8,8 @@ use maxmargin::data::svmlight::{self, LabelRule, Labelled};
 use maxmargin::data::{alignments, graphs, label_sets, tagging, taxonomy, trees};
 use maxmargin::model::{GraphLabeller, Labeller, Model, PairAligner, Parser, Saved, Tagger, TaskKind, TaxonomyModel};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::Problem;
+use maxmargin::problem::{self, Problem};
 use maxmargin::solver::partition::Partition;
-use maxmargin::task::Task;
 use maxmargin::tasks::alignment::Query;
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::factor_graph::Graph;
@@ -54,11 +54,9 @@ pub(crate) struct Desk {
     pub(crate) ready: Sender<Result<Facts>>,
 }
 
-/// The examples of a partition, as its task takes them, and where they stand.
-struct Examples<'e, T: Task> {
-    inputs: &'e [T::Input<'e>],
-    outputs: &'e [T::Output],
-    weights: Option<&'e [f64]>,
+/// The examples of a partition, and where they stand.
+struct Examples<'e> {
+    data: Arc<dyn problem::Examples + 'e>,
     checksum: u32,
     line: &'e dyn Fn(usize) -> u64,
 }
@@ -134,16 +132,11 @@ impl Place<'_> {
         let line = |i| examples.line(i);
         macro_rules! answer {
             ($task:expr) => {
-                self.answer(
-                    &$task,
-                    &Examples {
-                        inputs: &inputs,
-                        outputs: &classes.outputs,
-                        weights: weights.as_deref(),
-                        checksum: examples.checksum,
-                        line: &line,
-                    },
-                )
+                self.answer(Examples {
+                    data: problem::examples(&$task, &inputs, &classes.outputs, weights.as_deref())?,
+                    checksum: examples.checksum,
+                    line: &line,
+                })
             };
         }
         if model.task == TaskKind::Binary {
@@ -166,7 +159,8 @@ impl Place<'_> {
         let weights = numbered.example_weights(examples.costs.as_deref(), weights.as_deref());
         let inputs = examples.matrix.views();
         let (weights, checksum, line) = (weights.as_deref(), examples.checksum, &|i| examples.line(i));
-        self.answer(&model.task()?, &Examples { inputs: &inputs, outputs: &nodes, weights, checksum, line })
+        let task = model.task()?;
+        self.answer(Examples { data: problem::examples(&task, &inputs, &nodes, weights)?, checksum, line })
     }
 
     fn sets(&self, model: &Labeller, rows: Option<Labelled>) -> Result<()> {
@@ -177,7 +171,8 @@ impl Place<'_> {
         }
         let inputs = examples.matrix.views();
         let (weights, checksum, line) = (examples.costs.as_deref(), examples.checksum, &|i| examples.line(i));
-        self.answer(&model.task()?, &Examples { inputs: &inputs, outputs: &sets, weights, checksum, line })
+        let task = model.task()?;
+        self.answer(Examples { data: problem::examples(&task, &inputs, &sets, weights)?, checksum, line })
     }
 
     fn sentences(&self, model: &Tagger) -> Result<()> {
@@ -186,7 +181,8 @@ impl Place<'_> {
         let (inputs, outputs) = (crate::tagging::sentences(&data), crate::tagging::tags(&data));
         let line = &|i| data.line(data.sentence(i).start);
         let (weights, checksum) = (None, data.checksum);
-        self.answer(&model.task()?, &Examples { inputs: &inputs, outputs: &outputs, weights, checksum, line })
+        let task = model.task()?;
+        self.answer(Examples { data: problem::examples(&task, &inputs, &outputs, weights)?, checksum, line })
     }
 
     fn trees(&self, model: &Parser) -> Result<()> {
@@ -197,7 +193,7 @@ impl Place<'_> {
         let known = Known::new(self.args, &task, &reading, &bank, derivations, self.pool)?;
         let inputs: Vec<&[u32]> = known.inputs.iter().map(Vec::as_slice).collect();
         let (weights, checksum, line) = (None, bank.checksum, &|i: usize| known.lines[i]);
-        self.answer(&task, &Examples { inputs: &inputs, outputs: &known.outputs, weights, checksum, line })
+        self.answer(Examples { data: problem::examples(&task, &inputs, &known.outputs, weights)?, checksum, line })
     }
 
     fn graphs(&self, model: &GraphLabeller) -> Result<()> {
@@ -205,7 +201,8 @@ impl Place<'_> {
         let data = graphs::read_with(input, &model.shape, LabelRule::Required, self.pool)?;
         let inputs: Vec<&Graph> = data.graphs.iter().collect();
         let (weights, checksum, line) = (None, data.checksum, &|i| data.line(i));
-        self.answer(&model.task()?, &Examples { inputs: &inputs, outputs: &data.labels, weights, checksum, line })
+        let task = model.task()?;
+        self.answer(Examples { data: problem::examples(&task, &inputs, &data.labels, weights)?, checksum, line })
     }
 
     fn pairs(&self, model: &PairAligner) -> Result<()> {
@@ -214,13 +211,14 @@ impl Place<'_> {
         let (queries, outputs) = examples(&self.name(), &data, &alphabets, task.settings(), true)?;
         let inputs: Vec<&Query> = queries.iter().collect();
         let (weights, checksum, line) = (None, data.checksum, &|i| data.line(i));
-        self.answer(&task, &Examples { inputs: &inputs, outputs: &outputs, weights, checksum, line })
+        self.answer(Examples { data: problem::examples(&task, &inputs, &outputs, weights)?, checksum, line })
     }
 
     /// Answers until nobody asks any more.
-    fn answer<'e, T: Task>(&self, task: &'e T, of: &Examples<'e, T>) -> Result<()> {
-        let problem = Problem::new(task, of.inputs, of.outputs, of.weights, formulation(self.args, of.outputs.len()))
-            .map_err(|error| with_line(self.args, of.line, error))?;
+    fn answer(&self, of: Examples<'_>) -> Result<()> {
+        let Examples { data, checksum, line } = of;
+        let formulation = formulation(self.args, data.len());
+        let problem = Problem::of(data, formulation).map_err(|error| with_line(self.args, line, error))?;
         let mut partition = Partition::new(&problem)?;
         let n = problem.len();
         let facts = Facts {
@@ -228,7 +226,7 @@ impl Place<'_> {
             dimension: problem.dimension(),
             max_loss: n as f64 * problem.usual_loss(),
             is_exact: problem.oracle_is_exact(),
-            checksum: of.checksum,
+            checksum,
         };
         // Whoever is gone does not want to know.
         drop(self.desk.ready.send(Ok(facts)));
@@ -245,7 +243,7 @@ impl Place<'_> {
                 let what = format!("{}: needs {} finite weights, not {}", self.name(), problem.dimension(), w.len());
                 Err(Failure::Usage(what))
             };
-            let failed = |error| with_line(self.args, of.line, error);
+            let failed = |error| with_line(self.args, line, error);
             match &request {
                 Request::Cut { w, answer, .. } => {
                     drop(answer.send(fits.and_then(|()| partition.cut(w, pool).map_err(failed))));

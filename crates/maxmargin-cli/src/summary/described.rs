@@ -13,7 +13,7 @@ use crate::alignments;
 use crate::multilabel::pairs_in_words;
 use crate::step::AtEnd;
 use crate::taxonomy::{architecture_in_words, hierarchy_in_words};
-use crate::text::{bytes, count, counted, labels, number};
+use crate::text::{bytes, count, counted, labels, number, rounded_down};
 
 /// What a kernel made of the examples' vectors.
 pub(crate) struct Approximated {
@@ -330,7 +330,7 @@ impl<'m> Described<'m> {
         let asked = number(self.asked());
         let gap = format!("gap {} or {share:.2} %, asked for {asked}", number(training.gap));
         match training.certificate {
-            Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", number(training.dual)),
+            Certificate::Exact => format!("exact: the minimum is at least {} ({gap})", rounded_down(training.dual)),
             Certificate::Estimate if training.gap.is_finite() => format!("estimate: {} ({gap})", self.why_estimate()),
             Certificate::Estimate => format!("estimate: {}; no gap is known", self.why_estimate()),
             Certificate::None if self.knows_no_bound() => "none: this solver knows no lower bound".to_owned(),

@@ -6,10 +6,12 @@ use maxmargin::features::Block;
 use maxmargin::inference::chain::Order;
 use maxmargin::model::Tagger;
 use maxmargin::model::tagger::TagWeights;
+use maxmargin::problem::{self, HeldoutExamples};
+use maxmargin::solver::SolverKind;
 use maxmargin::solver::auto::is_for_gdmm;
 use maxmargin::solver::gdmm::Gdmm;
 use maxmargin::sparse::SparseMatrix;
-use maxmargin::task::Task;
+use maxmargin::task::{Factored, Task};
 use maxmargin::tasks::tagging::{Constraints, Scheme, Shape, TagLoss, Tagging};
 use maxmargin::weights::Weights;
 
@@ -17,7 +19,7 @@ use super::{format_of, sentences, sentences_of, tags};
 use crate::failure::{Failure, Result};
 use crate::kernel::{Kernelised, kernelise};
 use crate::memory;
-use crate::options::{InnerName, LossName, SchemeName, SolverName};
+use crate::options::{InnerName, LossName, SchemeName};
 use crate::streams::note;
 use crate::summary::Described;
 use crate::text::{self, count, counted};
@@ -61,20 +63,24 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         let heldout_inputs = heldout.as_ref().map(sentences);
         let heldout_tags: Option<Vec<_>> = heldout.as_ref().map(|h| tags(h).into_iter().map(Some).collect());
         let examples = Examples {
-            inputs: &inputs,
-            outputs: &outputs,
+            data: problem::examples(&task, &inputs, &outputs, weights.as_deref())?,
             weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.emission())),
-            heldout: heldout_inputs.as_deref().zip(heldout_tags.as_deref()),
-            exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
-                task: &exact_task,
-                inputs,
-                block: exact_task.emission(),
-                kernel,
-            }),
+            heldout: heldout_inputs
+                .as_deref()
+                .zip(heldout_tags.as_deref())
+                .map(|(inputs, truths)| HeldoutExamples::new(&task, inputs, truths)),
+            exactly: match (exact_inputs.as_deref(), kernel.as_ref()) {
+                (Some(inputs), Some(kernel)) => Some(Exactly {
+                    data: problem::examples(&exact_task, inputs, &outputs, weights.as_deref())?,
+                    block: exact_task.emission(),
+                    kernel,
+                }),
+                _ => None,
+            },
         };
-        session.train(&task, &examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
+        session.train(examples, start, &checksums, &|i| data.line(data.sentence(i).start))?
     };
     // The model takes the memory of the sentences.
     let data_checksum = data.checksum;
@@ -171,7 +177,8 @@ fn check_memory(args: &Args, task: &Tagging, data: &Sequences) -> Result<()> {
     let edges =
         if shape.edges > 0 { format!(" and {} of transitions", count(u64::from(shape.edges))) } else { String::new() };
     // What takes less: not where it is taken already, nor where it cannot be.
-    let other = Gdmm::default().short_rows(task).filter(|_| short_rows(args, task, data.len()).is_none());
+    let could_be = Gdmm::default().short_rows(task.factored().and_then(Factored::short_rows));
+    let other = could_be.filter(|_| short_rows(args, task, data.len()).is_none());
     let other = if other.is_some() {
         ", or train with --solver gdmm, which keeps weights only where they are in use"
     } else {
@@ -190,14 +197,16 @@ fn check_memory(args: &Args, task: &Tagging, data: &Sequences) -> Result<()> {
 
 /// The weights that training will keep only where they are in use.
 fn short_rows(args: &Args, task: &Tagging, examples: usize) -> Option<Block> {
+    let block = task.factored()?.short_rows();
     let is_taken = match args.solver.solver {
-        Some(SolverName::Gdmm | SolverName::SoftBcfw) => args.solver.inner != Some(InnerName::AwaySteps),
-        None | Some(SolverName::Auto) => {
-            args.kernel.kernel.is_none() && is_for_gdmm(task, &formulation(args, examples), task.shape().tags)
+        Some(SolverKind::Gdmm | SolverKind::SoftBcfw) => args.solver.inner != Some(InnerName::AwaySteps),
+        None | Some(SolverKind::Auto) => {
+            args.kernel.kernel.is_none()
+                && is_for_gdmm(&formulation(args, examples), task.shape().tags, task.dimension(), block)
         }
         Some(_) => false,
     };
-    Gdmm::default().short_rows(task).filter(|_| is_taken)
+    Gdmm::default().short_rows(block).filter(|_| is_taken)
 }
 
 /// The weights of a model to start from, by the names of its features.

@@ -10,6 +10,7 @@ use maxmargin::data::{costs, taxonomy};
 use maxmargin::features::Block;
 use maxmargin::model::TaxonomyModel;
 use maxmargin::parallel::Pool;
+use maxmargin::problem::{self, HeldoutExamples};
 use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
 use maxmargin::tasks::multiclass::Costs;
@@ -91,20 +92,24 @@ pub(crate) fn run(mut session: Session<'_>) -> Result<Finished> {
         let (inputs, folds) = (data.examples.matrix.views(), session.folds(&data.numbered.outputs)?);
         let heldout_inputs = heldout.as_ref().map(|heldout| heldout.matrix.views());
         let examples = Examples {
-            inputs: &inputs,
-            outputs: &data.nodes,
+            data: problem::examples(&task, &inputs, &data.nodes, weights.as_deref())?,
             weights: weights.as_deref(),
             folds: folds.as_ref(),
             vectors: kernel.as_ref().map_or(Vectors::Own, |kernel| kernel.vectors(task.blocks()[0])),
-            heldout: heldout_inputs.as_deref().zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice())),
-            exactly: exact_inputs.as_deref().zip(kernel.as_ref()).map(|(inputs, kernel)| Exactly {
-                task: &exact_task,
-                inputs,
-                block: exact_task.blocks()[0],
-                kernel,
-            }),
+            heldout: heldout_inputs
+                .as_deref()
+                .zip(heldout.as_ref().map(|heldout| heldout.truths.as_slice()))
+                .map(|(inputs, truths)| HeldoutExamples::new(&task, inputs, truths)),
+            exactly: match (exact_inputs.as_deref(), kernel.as_ref()) {
+                (Some(inputs), Some(kernel)) => Some(Exactly {
+                    data: problem::examples(&exact_task, inputs, &data.nodes, weights.as_deref())?,
+                    block: exact_task.blocks()[0],
+                    kernel,
+                }),
+                _ => None,
+            },
         };
-        session.train(&task, &examples, start, &checksums, &|i| data.examples.line(i))?
+        session.train(examples, start, &checksums, &|i| data.examples.line(i))?
     };
     let block = Block { base: 0, rows: columns, width: slots as u32 };
     let expansion = kernel.as_ref().map(|kernel| kernel.expansion(outcome.weights(), block)).transpose()?;

@@ -91,6 +91,9 @@ fn power<R: Real>(x: &mut [R], degree: u32) {
     }
 }
 
+/// Values of the rbf kernel in double precision are within this of the kernel.
+pub(super) const MOST_ERROR: f64 = 1e-13;
+
 /// What the precision depends on, of some vectors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
@@ -105,6 +108,16 @@ pub(super) struct Extent {
 impl Extent {
     pub(super) fn of<'a>(vectors: impl IntoIterator<Item = SparseView<'a>>) -> Self {
         vectors.into_iter().fold(Self { nonzeros: 0, largest: 0.0, smallest: f64::INFINITY }, Self::with)
+    }
+
+    /// The largest `|x|^2`.
+    pub(super) fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// Bound of the rounding error of `|a|^2 + |b|^2 - 2 <a, b>` in double precision, as a share of `|a|^2 + |b|^2`.
+    pub(super) fn unit_of_products(&self) -> f64 {
+        f64::EPSILON * (2.0 + (self.nonzeros as f64).sqrt())
     }
 
     /// One vector more.
@@ -149,6 +162,18 @@ impl Standard {
         };
         // A constant takes digits from what it is added to.
         (are_norms_tame && is_fine && error <= most && self.constant <= 16.0 * scale).then_some(error * scale)
+    }
+
+    /// Bound of a value's error in double precision between vectors of this extent, as a share of `sqrt(k(a, a) k(b, b))`. 0
+    /// where a kernel is not definite, and there is no such scale.
+    pub(super) fn error_in_double(&self, extent: &Extent) -> f64 {
+        let unit = extent.unit_of_products();
+        match self.shape {
+            Shape::Linear => unit,
+            Shape::Rbf { gamma } => (2.0 * gamma * extent.largest * unit).min(MOST_ERROR) + 4.0 * f64::EPSILON,
+            Shape::Poly { degree, .. } => 2.0 * f64::from(degree) * unit,
+            Shape::Sigmoid { .. } => 0.0,
+        }
     }
 
     /// Is single precision accurate enough to predict with?

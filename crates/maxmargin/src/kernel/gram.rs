@@ -35,6 +35,7 @@ pub struct Gram {
     /// Beside rows in single precision: the columns in double precision, made when values are first reported.
     reported: OnceLock<Rows<f64>>,
     evaluations: AtomicU64,
+    reported_error: f64,
 }
 
 /// The precision in which the values are computed that training works with.
@@ -88,7 +89,8 @@ impl Gram {
             }
         };
         let (reported, evaluations) = (OnceLock::new(), AtomicU64::new(0));
-        let mut gram = Self { kernel, atoms, diagonal: Vec::new(), rows, reported, evaluations };
+        let reported_error = kernel.standard().map_or(0.0, |standard| standard.error_in_double(&extent));
+        let mut gram = Self { kernel, atoms, diagonal: Vec::new(), rows, reported, evaluations, reported_error };
         gram.diagonal = (0..gram.len() as u32).map(|a| in_precision!(gram, rows => rows.value(a, a).f64())).collect();
         gram
     }
@@ -146,6 +148,11 @@ impl Gram {
         });
         let runs: Vec<_> = entries.chunk_by(|a, b| a.atom == b.atom).map(|run| (run[0].atom, run)).collect();
         self.count(rows.sweep(&runs, width, image, pool));
+    }
+
+    /// Bound of the error of a value that is reported, as a share of `sqrt(K(a, a) K(b, b))`.
+    pub(crate) fn reported_error(&self) -> f64 {
+        self.reported_error
     }
 
     /// Are the values that training works with in double precision?

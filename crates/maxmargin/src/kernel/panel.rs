@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::function::Function;
+use super::function::{Extent, Function, MOST_ERROR};
 use super::real::{Real, TILE};
-use super::{Kernel, Standard};
+use super::{Kernel, Shape, Standard, distance2};
 use crate::sparse::{SparseMatrix, SparseView};
 
 /// Registers that hold sums: as many as the machine needs to be busy, and half of what it has.
@@ -44,6 +44,8 @@ pub(super) struct Panels<R> {
     /// Columns of each block but the last.
     block: usize,
     layout: Layout<R>,
+    /// Corrects values that products do not give exactly enough; None where none can be that far off.
+    near: Option<Near>,
 }
 
 #[derive(Debug)]
@@ -115,16 +117,23 @@ impl<R: Real> Panels<R> {
             block = len.div_ceil(SHARES).clamp(IN_LISTS.0, IN_LISTS.1);
             columns = Products::Lists(vectors.chunks(block.next_multiple_of(TILE)).map(Lists::new).collect());
         }
-        let norms = vectors.iter().map(|&v| product(v, v)).collect();
+        let norms: Vec<R> = vectors.iter().map(|&v| product(v, v)).collect();
         let block = block.max(1).next_multiple_of(TILE);
-        Self { len, block, layout: Layout::Products { function: Function::new(standard), norms, columns } }
+        let near = Near::new::<R>(standard, vectors);
+        Self { len, block, layout: Layout::Products { function: Function::new(standard), norms, columns }, near }
+    }
+
+    /// Some of these columns, whose values have the same bits.
+    pub(super) fn of_some(&self, standard: Standard, vectors: &[SparseView<'_>]) -> Self {
+        let near = self.near.as_ref().map(|near| Near { vectors: copied(vectors), ..*near });
+        Self { near, ..Self::new(standard, vectors) }
     }
 
     /// Columns for a kernel that is known by its values alone.
     pub(super) fn of_pairs(kernel: Arc<dyn Kernel>, vectors: Arc<SparseMatrix>) -> Self {
         let len = vectors.rows();
         let block = len.div_ceil(SHARES).clamp(1, MOST_IN_TILES).next_multiple_of(TILE);
-        Self { len, block, layout: Layout::Pairs { kernel, vectors } }
+        Self { len, block, layout: Layout::Pairs { kernel, vectors }, near: None }
     }
 
     /// The columns of each block.
@@ -158,6 +167,12 @@ impl<R: Real> Panels<R> {
     pub(super) fn values(&self, columns: Range<usize>, rows: &mut [Row<'_, R>]) {
         debug_assert!(columns.start.is_multiple_of(self.block) && columns.len() <= self.block);
         debug_assert!(rows.iter().all(|row| row.values.len() == columns.len()));
+        // Below, features are left out that no column has.
+        let whole: Vec<SparseView<'_>> = match self.near {
+            Some(_) => rows.iter().map(|row| row.vector).collect(),
+            None => Vec::new(),
+        };
+        let all = columns.clone();
         match &self.layout {
             Layout::Products { function, norms, columns: Products::Tiles { features, lines } } => {
                 let lines = &lines[columns.start / TILE * features..];
@@ -174,10 +189,18 @@ impl<R: Real> Panels<R> {
                 Arch::new().dispatch(InLists { function, norms: &norms[columns], lists, rows });
             }
             Layout::Pairs { kernel, vectors } => {
-                for row in rows {
+                for row in rows.iter_mut() {
                     for (value, j) in row.values.iter_mut().zip(columns.clone()) {
                         *value = R::new(kernel.value(row.vector, vectors.row(j)));
                     }
+                }
+            }
+        }
+        if let Some(near) = &self.near {
+            for (row, vector) in rows.iter_mut().zip(whole) {
+                for (value, j) in row.values.iter_mut().zip(all.clone()) {
+                    let norms = row.norm.f64() + self.norm_of(j).f64();
+                    near.correct(vector, near.vectors.row(j), norms, value);
                 }
             }
         }
@@ -202,10 +225,66 @@ impl<R: Real> Panels<R> {
     /// `k(a, b)`, with the bits that [`values`](Self::values) has for a row a and the column b, or the other way round.
     pub(super) fn value(&self, a: SparseView<'_>, b: SparseView<'_>) -> R {
         match &self.layout {
-            Layout::Products { function, .. } => Arch::new().dispatch(OfPair { function, a, b }),
+            Layout::Products { function, .. } => {
+                let mut value = Arch::new().dispatch(OfPair { function, a, b });
+                if let Some(near) = &self.near {
+                    let norms = product::<R>(a, a).f64() + product::<R>(b, b).f64();
+                    near.correct(a, b, norms, &mut value);
+                }
+                value
+            }
             Layout::Pairs { kernel, .. } => R::new(kernel.value(a, b)),
         }
     }
+}
+
+/// Values of the rbf kernel in double precision between vectors that are near to each other beside their lengths: from
+/// products, `|a|^2 + |b|^2 - 2 <a, b>` loses the digits of the distance. There the distance is summed by features.
+#[derive(Debug)]
+struct Near {
+    gamma: f64,
+    constant: f64,
+    /// Bound of the rounding error of a distance from products, as a share of `|a|^2 + |b|^2`.
+    unit: f64,
+    vectors: SparseMatrix,
+}
+
+impl Near {
+    /// None where values from products are all within [`MOST_ERROR`] of the kernel, or not in double precision.
+    fn new<R: Real>(standard: Standard, vectors: &[SparseView<'_>]) -> Option<Self> {
+        let Shape::Rbf { gamma } = standard.shape else { return None };
+        let extent = Extent::of(vectors.iter().copied());
+        let unit = extent.unit_of_products();
+        if !R::IS_DOUBLE || 2.0 * gamma * extent.largest() * unit <= MOST_ERROR {
+            return None;
+        }
+        Some(Self { gamma, constant: standard.constant, unit, vectors: copied(vectors) })
+    }
+
+    /// Computes the value of a and b anew, unless it is within [`MOST_ERROR`] of the kernel. `norms`: `|a|^2 + |b|^2`.
+    fn correct<R: Real>(&self, a: SparseView<'_>, b: SparseView<'_>, norms: f64, value: &mut R) {
+        /// exp of less than minus this is below 1e-30.
+        const FAR: f64 = 70.0;
+        let error = self.gamma * norms * self.unit;
+        if error <= MOST_ERROR {
+            return;
+        }
+        let found = value.f64() - self.constant;
+        // The value is exp(-t) with t off by at most `error`.
+        let is_fine = if error < 0.5 { 2.0 * found.max(0.0) * error <= MOST_ERROR } else { false };
+        let is_far = found <= 0.0 && error < 708.0 - FAR;
+        if !(is_fine || is_far) {
+            *value = R::new((self.gamma * distance2(a, b)).exp_minus() + self.constant);
+        }
+    }
+}
+
+fn copied(vectors: &[SparseView<'_>]) -> SparseMatrix {
+    let mut copy = SparseMatrix::new();
+    for vector in vectors {
+        copy.push_row(vector.iter());
+    }
+    copy
 }
 
 impl Lists {

@@ -36,6 +36,8 @@ pub(super) trait Real:
     const ONE: Self;
     /// The largest number.
     const MAX: Self;
+    /// f64?
+    const IS_DOUBLE: bool;
 
     /// The nearest number of this precision.
     fn new(x: f64) -> Self;
@@ -109,6 +111,7 @@ macro_rules! real {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const MAX: Self = $real::MAX;
+            const IS_DOUBLE: bool = size_of::<$real>() == size_of::<f64>();
 
             #[inline(always)]
             #[allow(clippy::cast_lossless)]

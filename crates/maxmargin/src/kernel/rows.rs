@@ -176,7 +176,7 @@ impl<R: Real> Rows<R> {
             return pool.map(shares, |(&a, values)| self.gather(a, columns, values)).into_iter().sum();
         };
         let vectors: Vec<_> = columns.iter().map(|&b| self.atoms.row(b as usize)).collect();
-        let panels = Panels::<R>::new(standard, &vectors);
+        let panels = self.panels.of_some(standard, &vectors);
         let fill = |(rows, values): (&[u32], &mut [f64])| {
             let row = |&a: &u32| (self.atoms.row(a as usize), self.panels.norm_of(a as usize));
             panels.each(&rows.iter().map(row).collect::<Vec<_>>(), |i, start, block| {

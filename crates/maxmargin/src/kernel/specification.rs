@@ -50,6 +50,15 @@ impl Specification {
         };
         Ok(Standard { shape, constant })
     }
+
+    /// Is the kernel an inner product, whatever the data?
+    pub fn is_definite(&self) -> bool {
+        match self {
+            Self::Linear | Self::Rbf(_) => true,
+            Self::Poly(_, _, coef0) => *coef0 >= 0.0,
+            Self::Sigmoid(..) => false,
+        }
+    }
 }
 
 impl Gamma {

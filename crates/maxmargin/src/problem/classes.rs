@@ -1,10 +1,10 @@
 //! The examples of a problem whose outputs are a short list, as plain data.
 
-use super::{Formulation, Problem, Selection};
+use super::{ClassRows, Formulation, Problem, Selection};
 use crate::memory::prefetch;
 use crate::parallel::Pool;
 use crate::sparse::SparseView;
-use crate::task::{Losses, Places, Task};
+use crate::task::{Losses, Places};
 
 /// Examples whose outputs all place one input vector, phi, in slots of a block: what a solver needs that is not generic over
 /// the task.
@@ -40,23 +40,23 @@ pub(crate) struct Row {
 
 impl<'a> Classes<'a> {
     /// None where the task does not list its outputs, or makes them of more than one input vector.
-    pub(crate) fn of<T: Task>(problem: &Problem<'a, T>, pool: &Pool) -> Option<Self> {
-        let listed = problem.task.listed()?;
-        let stacked = listed.stacked()?;
+    pub(crate) fn of(problem: &'a Problem<'_>, pool: &Pool) -> Option<Self> {
+        let listed = problem.enumerable()?;
+        let ClassRows { phis, places, losses, weights } = listed.rows()?;
         let formulation = problem.formulation;
-        let truth = |i| Row { norm: 0.0, truth: listed.index(problem.truth(i)) as u32 };
+        let truth = |i| Row { norm: 0.0, truth: listed.truth_index(problem.place(i)) as u32 };
         let mut classes = Self {
             formulation,
             dimension: problem.dimension(),
             count: listed.count(),
-            places: stacked.places(),
-            losses: stacked.all_losses(),
+            places,
+            losses,
             entries: 0,
-            phis: stacked.phis(problem.inputs),
-            weights: problem.weights,
+            phis,
+            weights,
             selection: problem.selection,
             rows: (0..problem.len()).map(truth).collect(),
-            share: formulation.c / problem.len() as f64,
+            share: problem.c_per_example(),
         };
         classes.measure(pool);
         Some(classes)

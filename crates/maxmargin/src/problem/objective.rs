@@ -1,16 +1,16 @@
 //! Numbers of a whole problem at a point: P, what it is at most, the hard margin's shortfall, the mean loss.
 
+use super::examples::{Output, Scratch};
 use super::{OracleScratch, Penalty, Problem, Rescaling};
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::task::{LossTerm, Task};
 use crate::weights::Weights;
 
 fn half_norm2(w: &Weights) -> f64 {
     0.5 * w.norm2()
 }
 
-impl<T: Task> Problem<'_, T> {
+impl Problem<'_> {
     /// P(w), exactly: infinite for the hard margin where no multiple of w separates the data. For the hard margin
     /// it is the value of the smallest multiple of w that does.
     pub fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64> {
@@ -23,34 +23,33 @@ impl<T: Task> Problem<'_, T> {
             |i, scratch| Ok(self.weight(i) * self.slack(self.oracle(i, w, scratch)?)),
             |a, b| a + b,
         )?;
-        Ok(half_norm2(w) + self.formulation.c / self.len() as f64 * sums)
+        Ok(half_norm2(w) + self.c_per_example() * sums)
     }
 
     /// What P(w) is at most, where the oracle of some examples only searches; None where their tasks know no bound.
     pub fn objective_at_most(&self, w: &Weights, pool: &Pool) -> Result<Option<f64>> {
         let sum = self.over_parts(pool, |i, scratch| self.slack_at_most(i, w, scratch), |a, b| a + b)?;
-        Ok(Some(half_norm2(w) + self.formulation.c / self.len() as f64 * sum).filter(|p| p.is_finite()))
+        Ok(Some(half_norm2(w) + self.c_per_example() * sum).filter(|p| p.is_finite()))
     }
 
     /// What the slack of example i, times its weight, is at most; infinite where nothing is known.
-    pub(crate) fn slack_at_most(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
+    pub(crate) fn slack_at_most(&self, i: usize, w: &Weights, scratch: &mut OracleScratch) -> Result<f64> {
         Ok(self.slack_between(i, w, scratch)?.1)
     }
 
     /// The slack of example i, times its weight, as the oracle finds it, and what it is at most.
-    pub(crate) fn slack_between(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<(f64, f64)> {
+    pub(crate) fn slack_between(&self, i: usize, w: &Weights, scratch: &mut OracleScratch) -> Result<(f64, f64)> {
         let h = self.oracle(i, w, scratch)?;
         let found = self.weight(i) * self.slack(h);
-        if self.is_exact(self.input(i)) {
+        if self.is_exact(i) {
             return Ok((found, found));
         }
         let bound = if let Some(at_most) = scratch.searched_at_most {
             at_most
         } else {
-            let bound = self.task.bound(&scratch.task).unwrap_or(f64::INFINITY);
+            let bound = self.examples.upper_bound(&scratch.task).unwrap_or(f64::INFINITY);
             // Without counts it bounds the score with the loss.
-            let at_truth =
-                if self.counted().is_some() { 0.0 } else { self.task.score(w, self.input(i), self.truth(i))? };
+            let at_truth = if self.loss_counting().is_some() { 0.0 } else { self.truth_score(i, w)? };
             bound - at_truth
         };
         Ok((found, self.weight(i) * self.slack(h.max(bound))))
@@ -62,20 +61,20 @@ impl<T: Task> Problem<'_, T> {
         self.over_parts(pool, |i, scratch| self.shortfall(i, w, scratch), f64::max)
     }
 
-    fn shortfall(&self, i: usize, w: &Weights, scratch: &mut OracleScratch<T>) -> Result<f64> {
-        let (x, truth) = (self.input(i), self.truth(i));
+    fn shortfall(&self, i: usize, w: &Weights, scratch: &mut OracleScratch) -> Result<f64> {
+        let (examples, place) = (&self.examples, self.place(i));
         if self.weight(i) == 0.0 {
             return Ok(0.0);
         }
-        if let Some(listed) = self.task.listed() {
+        if let Some(listed) = self.enumerable() {
             let OracleScratch { task, scores, .. } = scratch;
             scores.resize(listed.count(), 0.0);
-            listed.scores(w, x, task, scores);
-            let at = listed.index(truth);
+            listed.scores(place, w, task, scores);
+            let at = listed.truth_index(place);
             let at_truth = scores[at];
             let share = |(k, &loss): (usize, &f64)| self.lacking(at_truth - scores[k], loss);
             return Ok(listed
-                .losses(truth, task)
+                .losses(place, task)
                 .iter()
                 .enumerate()
                 .filter(|e| e.0 != at)
@@ -83,31 +82,30 @@ impl<T: Task> Problem<'_, T> {
                 .fold(0.0, f64::max));
         }
         if self.formulation.rescaling == Rescaling::Slack {
-            let is_counted = match self.counted() {
-                Some(counted) => {
-                    let at_truth = self.task.score(w, x, truth)?;
+            let is_counted = match self.loss_counting() {
+                Some(counting) => {
+                    let at_truth = self.truth_score(i, w)?;
                     let value = |loss: f64, score: f64| if loss > 0.0 { 1.0 - (at_truth - score) } else { 0.0 };
-                    counted.argmax_of(w, x, truth, &value, &mut scratch.task, &mut scratch.y)?
+                    counting.argmax_of(place, w, &value, &mut scratch.task, &mut scratch.y)?
                 }
                 None => false,
             };
             if !is_counted {
                 self.search_slack(i, w, 1.0, scratch)?;
             }
-            let margin = self.task.margin(w, x, truth, &scratch.y)?;
-            return Ok(if scratch.y == *truth { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
+            let margin = self.margin(i, w, &scratch.y)?;
+            return Ok(if self.is_truth(i, &scratch.y) { 0.0 } else { self.lacking(margin, 1.0).max(0.0) });
         }
         // Dinkelbach: the largest lambda <= 1 with margin >= lambda * loss for all y.
         let scale = self.formulation.loss_scale;
         let mut lambda = 1.0;
         loop {
-            let term = LossTerm { truth, weight: lambda * scale };
-            self.task.argmax(w, x, Some(term), &mut scratch.task, &mut scratch.trial)?;
-            if scratch.trial == *truth {
+            examples.argmax(place, w, Some(lambda * scale), &mut scratch.task, &mut scratch.trial)?;
+            if self.is_truth(i, &scratch.trial) {
                 return Ok(1.0 - lambda);
             }
-            let loss = scale * self.task.loss(truth, &scratch.trial);
-            let margin = self.task.margin(w, x, truth, &scratch.trial)?;
+            let loss = scale * self.loss(i, &scratch.trial);
+            let margin = self.margin(i, w, &scratch.trial)?;
             if lambda * loss <= margin {
                 return Ok(1.0 - lambda);
             }
@@ -138,8 +136,8 @@ impl<T: Task> Problem<'_, T> {
         let sum = self.over_parts(
             pool,
             |i, scratch| {
-                self.task.argmax(w, self.input(i), None, &mut scratch.task, &mut scratch.y)?;
-                Ok(self.task.loss(self.truth(i), &scratch.y))
+                self.predict(i, w, &mut scratch.task, &mut scratch.y)?;
+                Ok(self.loss(i, &scratch.y))
             },
             |a, b| a + b,
         )?;
@@ -150,9 +148,9 @@ impl<T: Task> Problem<'_, T> {
     pub(crate) fn train_loss_of_some(&self, some: usize, w: &Weights, pool: &Pool) -> Result<f64> {
         let some = some.min(self.len());
         let losses = pool.map((0..some).map(|k| k * self.len() / some).collect(), |i: usize| {
-            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
-            self.task.argmax(w, self.input(i), None, &mut scratch, &mut y)?;
-            Ok(self.formulation.loss_scale * self.task.loss(self.truth(i), &y))
+            let (mut scratch, mut y) = (Scratch::default(), Output::default());
+            self.predict(i, w, &mut scratch, &mut y)?;
+            Ok(self.formulation.loss_scale * self.loss(i, &y))
         });
         // A sum of nothing wrong is 0, not -0.
         Ok((0.0 + losses.into_iter().sum::<Result<f64>>()?) / some as f64)
@@ -162,7 +160,7 @@ impl<T: Task> Problem<'_, T> {
     fn over_parts(
         &self,
         pool: &Pool,
-        of: impl Fn(usize, &mut OracleScratch<T>) -> Result<f64> + Sync + Send,
+        of: impl Fn(usize, &mut OracleScratch) -> Result<f64> + Sync + Send,
         fold: impl Fn(f64, f64) -> f64 + Sync + Send,
     ) -> Result<f64> {
         const PARTS: usize = 64;

@@ -5,14 +5,10 @@ use crate::error::Result;
 use crate::features::{Block, Sink};
 use crate::kernel::Metric;
 use crate::sparse::SparseView;
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// Relative error of a short sum or product: some units in the last place.
 const UNITS: f64 = 8.0 * f64::EPSILON;
-
-/// At most so many examples are looked at, evenly spaced.
-const SAMPLE: usize = 1000;
 
 /// Means over the examples that say how large the terms of their constraints are.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +20,17 @@ pub(crate) struct Sizes {
     /// Mean number of feature values of an example.
     terms: f64,
     examples: f64,
+    /// With a kernel: bound of the error of a value, as a share of `sqrt(K(a, a) K(b, b))`.
+    kernel_error: f64,
     formulation: Formulation,
+}
+
+/// What [`Sizes`] are made of, but for C: sums over the examples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sums {
+    loss: f64,
+    reach: f64,
+    terms: f64,
 }
 
 /// Adds up the lengths of the parts that a task emits.
@@ -60,8 +66,9 @@ impl Sizes {
         let Formulation { c, penalty, .. } = self.formulation;
         // Errors of long sums grow like a random walk (Higham and Mary 2019).
         let of_sums = UNITS * (1.0 + (self.examples / 64.0).sqrt()) * primal;
-        let of_slack = UNITS * (self.loss + (1.0 + self.terms.sqrt()) * length * self.reach);
-        let of_norm = UNITS * 0.5 * length * length;
+        let of_product = UNITS * (1.0 + self.terms.sqrt()) + self.kernel_error;
+        let of_slack = UNITS * self.loss + of_product * length * self.reach;
+        let of_norm = (UNITS + self.kernel_error) * 0.5 * length * length;
         of_sums
             + of_norm
             + match penalty {
@@ -76,7 +83,8 @@ impl Sizes {
     /// Bounds the rounding error of `D = linear - 1/2 |w|^2` with `w = sum a lhs`, where `mass` is at least
     /// `sum a |lhs|`, nothing cancelled.
     pub(crate) fn error_of_dual(&self, linear: f64, length: f64, mass: f64) -> f64 {
-        UNITS * (1.0 + (self.examples / 64.0).sqrt()) * (linear.abs() + length * mass)
+        let of_sums = UNITS * (1.0 + (self.examples / 64.0).sqrt());
+        of_sums * (linear.abs() + length * mass) + self.kernel_error * 0.5 * length * mass
     }
 
     /// Bounds `sum a |lhs|` over all dual variables, where only `linear = sum a rhs` is known of them.
@@ -92,25 +100,35 @@ impl Sizes {
     }
 }
 
-impl<T: Task> Problem<'_, T> {
+impl Problem<'_> {
     /// How large the terms are of which P and D are made.
     pub(crate) fn sizes(&self) -> Result<Sizes> {
-        let (n, formulation) = (self.len(), self.formulation);
-        let step = n.div_ceil(SAMPLE);
-        let (mut loss, mut reach, mut terms, mut count) = (0.0, 0.0, 0.0, 0.0);
-        for i in (0..n).step_by(step) {
-            let rhs = self.term(self.task.max_loss(self.truth(i))).rhs;
+        let Sums { loss, reach, terms } = if let Some(sums) = self.sums.get() {
+            *sums
+        } else {
+            let sums = self.sums()?;
+            *self.sums.get_or_init(|| sums)
+        };
+        let n = self.len() as f64;
+        let kernel_error = self.metric.map_or(0.0, |metric| metric.gram().reported_error());
+        let formulation = self.formulation;
+        Ok(Sizes { loss: loss / n, reach: reach / n, terms: terms / n, examples: n, kernel_error, formulation })
+    }
+
+    /// Sums over all examples: a few may be larger than all others.
+    fn sums(&self) -> Result<Sums> {
+        let mut sums = Sums { loss: 0.0, reach: 0.0, terms: 0.0 };
+        for i in 0..self.len() {
+            let rhs = self.term(self.max_loss_of(i)).rhs;
             let mut lengths = Lengths { metric: self.metric, length: 0.0, terms: 0 };
-            self.task.features(self.input(i), self.truth(i), &mut lengths)?;
+            self.add_truth(i, &mut lengths)?;
             // The truth and another output, whose parts are the same inputs in other slots.
-            let factor = if formulation.rescaling == Rescaling::Slack { rhs } else { 1.0 };
-            loss += self.weight(i) * rhs;
-            reach += self.weight(i) * factor * 2.0 * lengths.length;
-            terms += lengths.terms as f64;
-            count += 1.0;
+            let factor = if self.formulation.rescaling == Rescaling::Slack { rhs } else { 1.0 };
+            sums.loss += self.weight(i) * rhs;
+            sums.reach += self.weight(i) * factor * 2.0 * lengths.length;
+            sums.terms += lengths.terms as f64;
         }
-        let count = f64::max(count, 1.0);
-        Ok(Sizes { loss: loss / count, reach: reach / count, terms: terms / count, examples: n as f64, formulation })
+        Ok(sums)
     }
 
     /// A bound of the lengths of w and of the terms of its scores: `|w|`, with a kernel the sum of the lengths of its terms.

@@ -1,16 +1,12 @@
 //! Which solver, where nobody names one.
 
-use super::bcfw::Bcfw;
-use super::cutting_plane::{CuttingPlane, Scheme};
-use super::dual_coordinate::{DualCoordinate, labels};
+use super::dual_coordinate::labels;
 use super::gdmm::Gdmm;
-use super::n_slack::NSlack;
-use super::{Observer, Settings, Solution, Solver};
+use super::{Observer, Settings, Solution, Solver, SolverKind};
 use crate::error::Result;
-use crate::features::Collect;
+use crate::features::{Block, Collect};
 use crate::kernel::Metric;
-use crate::problem::{Formulation, Penalty, Problem};
-use crate::task::Task;
+use crate::problem::{Factors, Formulation, Penalty, Problem};
 
 /// The solver that [`choose`] picks. Its report has the name of that solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,21 +15,21 @@ pub struct Auto;
 /// What [`choose`] picks from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// [`NSlack`], for the hard margin.
+    /// [`NSlack`](super::n_slack::NSlack), for the hard margin.
     HardNSlack,
-    /// [`DualCoordinate`]
+    /// [`DualCoordinate`](super::dual_coordinate::DualCoordinate)
     DualCoordinate,
-    /// [`DualCoordinate`], for sets of labels without pairs.
+    /// [`DualCoordinate`](super::dual_coordinate::DualCoordinate), for sets of labels without pairs.
     LabelByLabel,
-    /// [`CuttingPlane`] with one slack, where C is huge.
+    /// [`CuttingPlane`](super::cutting_plane::CuttingPlane) with one slack, where C is huge.
     OneSlack,
-    /// [`CuttingPlane`] with one slack, where one feature outweighs all others.
+    /// [`CuttingPlane`](super::cutting_plane::CuttingPlane) with one slack, where one feature outweighs all others.
     OneSlackForScale,
-    /// [`Bcfw`]
+    /// [`Bcfw`](super::bcfw::Bcfw)
     Bcfw,
-    /// [`Bcfw`] for a kernel and not too many examples.
+    /// [`Bcfw`](super::bcfw::Bcfw) for a kernel and not too many examples.
     KernelBcfw,
-    /// [`CuttingPlane`] with sampled cuts, for a kernel and many examples.
+    /// [`CuttingPlane`](super::cutting_plane::CuttingPlane) with sampled cuts, for a kernel and many examples.
     SampledLinear,
     /// [`Gdmm`], for sets whose pairs make loops.
     GdmmForSets,
@@ -87,7 +83,7 @@ const SAMPLE: usize = 1000;
 /// whose pairs make loops, and variables of at least 500 labels, to gdmm where it can have them (margin rescaling, linear slack,
 /// a loss that adds up). With a kernel it is sampled-linear for lists of outputs, linear slack and more than 10,000 atoms, else
 /// bcfw, or one-slack where C times the mean of k(x, x) is above 10 (100,000 where outputs cannot be listed).
-pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
+pub fn choose(problem: &Problem<'_>) -> Choice {
     let penalty = problem.formulation().penalty;
     if penalty == Penalty::Hard {
         return Choice::HardNSlack;
@@ -95,26 +91,26 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     if let Some(metric) = problem.metric() {
         return choose_for_kernel(problem, metric);
     }
-    let stacked = problem.task().listed().and_then(|listed| listed.stacked().map(|stacked| (listed, stacked)));
-    match stacked {
-        Some((listed, stacked)) if problem.len().saturating_mul(listed.count()) <= MOST_VARIABLES => {
-            let phis = stacked.phis(problem.inputs());
-            let norm2 = (0..problem.len()).map(|i| phis[problem.place(i)].norm2()).sum::<f64>() / problem.len() as f64;
-            let is_huge = penalty == Penalty::Linear && problem.formulation().c / problem.len() as f64 * norm2 > HUGE;
+    let listed = problem.enumerable().and_then(|listed| listed.rows().map(|rows| (listed, rows)));
+    match listed {
+        Some((listed, rows)) if problem.len().saturating_mul(listed.count()) <= MOST_VARIABLES => {
+            let norm2 =
+                (0..problem.len()).map(|i| rows.phis[problem.place(i)].norm2()).sum::<f64>() / problem.len() as f64;
+            let is_huge = penalty == Penalty::Linear && problem.c_per_example() * norm2 > HUGE;
             if is_huge { Choice::OneSlack } else { Choice::DualCoordinate }
         }
         _ if labels::apart(problem).is_some() => Choice::LabelByLabel,
-        _ if problem.formulation().adds_up()
-            && problem.task().factored().is_some_and(|factored| factored.sets().is_some()) =>
-        {
-            if problem.oracle_is_exact() { Choice::Bcfw } else { Choice::GdmmForSets }
+        _ if problem.formulation().adds_up() && problem.factors().is_some_and(|factored| factored.sets().is_some()) => {
+            if problem.oracle_is_exact() {
+                Choice::Bcfw
+            } else {
+                Choice::GdmmForSets
+            }
         }
-        _ if most_labels(problem).is_some_and(|most| is_for_gdmm(problem.task(), &problem.formulation(), most)) => {
-            Choice::GdmmForLabels
-        }
+        _ if is_many_labels(problem) => Choice::GdmmForLabels,
         _ if penalty == Penalty::Linear => {
             let Length { norm2, largest } = psi(problem);
-            let c = problem.formulation().c / problem.len() as f64;
+            let c = problem.c_per_example();
             if c * norm2 > HUGE_UNLISTED {
                 Choice::OneSlack
             } else if c * norm2 > HEAVY && largest > OUTWEIGHS * norm2 {
@@ -127,30 +123,37 @@ pub fn choose<T: Task>(problem: &Problem<'_, T>) -> Choice {
     }
 }
 
-/// Is a problem whose variables have so many labels for [`Gdmm`]: are there many, or so many weights that only it can do
+/// Is a factor graph whose variables have this many labels for [`Gdmm`]: are there many, or so many weights that only it can do
 /// without most of them? Not asked where there is a kernel.
-pub fn is_for_gdmm<T: Task>(task: &T, formulation: &Formulation, labels: u32) -> bool {
-    let is_wide = || task.dimension() > MOST_WEIGHTS && Gdmm::default().short_rows(task).is_some();
-    formulation.adds_up() && task.factored().is_some() && (labels >= MANY_LABELS || is_wide())
+pub fn is_for_gdmm(formulation: &Formulation, labels: u32, dimension: usize, short_rows: Option<Block>) -> bool {
+    let is_wide = || dimension > MOST_WEIGHTS && Gdmm::default().short_rows(short_rows).is_some();
+    formulation.adds_up() && (labels >= MANY_LABELS || is_wide())
+}
+
+/// Is a problem without a kernel for [`Gdmm`] because of its labels?
+fn is_many_labels(problem: &Problem<'_>) -> bool {
+    let short_rows = problem.factors().and_then(Factors::short_rows);
+    let is_for_gdmm = |most| is_for_gdmm(&problem.formulation(), most, problem.dimension(), short_rows);
+    most_labels(problem).is_some_and(is_for_gdmm)
 }
 
 /// The number of labels of that variable of the first example with some that has most; None where there are no variables.
-fn most_labels<T: Task>(problem: &Problem<'_, T>) -> Option<u32> {
-    let factored = problem.task().factored()?;
-    let inputs = (0..problem.len()).map(|i| problem.input(i));
+fn most_labels(problem: &Problem<'_>) -> Option<u32> {
+    let factored = problem.factors()?;
+    let inputs = (0..problem.len()).map(|i| problem.place(i));
     let first = inputs.into_iter().find(|&x| factored.variables(x) > 0)?;
     (0..factored.variables(first)).map(|v| factored.domain(first, v)).max()
 }
 
 /// For a kernel: single examples' steps leave most coefficients at zero, but each looks at all atoms.
-fn choose_for_kernel<T: Task>(problem: &Problem<'_, T>, metric: Metric<'_>) -> Choice {
+fn choose_for_kernel(problem: &Problem<'_>, metric: Metric<'_>) -> Choice {
     let (gram, atoms) = (metric.gram(), metric.trained());
-    let is_listed = problem.task().listed().is_some();
+    let is_listed = problem.enumerable().is_some();
     if atoms > MOST_ATOMS && problem.formulation().penalty == Penalty::Linear && is_listed {
         return Choice::SampledLinear;
     }
     let mean = (0..atoms as u32).map(|atom| gram.diagonal(atom)).sum::<f64>() / atoms.max(1) as f64;
-    let is_huge = problem.formulation().c / problem.len() as f64 * mean > if is_listed { LONG } else { HUGE_UNLISTED };
+    let is_huge = problem.c_per_example() * mean > if is_listed { LONG } else { HUGE_UNLISTED };
     if is_huge { Choice::OneSlack } else { Choice::KernelBcfw }
 }
 
@@ -164,12 +167,12 @@ struct Length {
 }
 
 /// Over the truths of some examples; 0 where a task cannot tell.
-fn psi<T: Task>(problem: &Problem<'_, T>) -> Length {
+fn psi(problem: &Problem<'_>) -> Length {
     let step = problem.len().div_ceil(SAMPLE);
     let (mut psi, mut sums, mut count) = (Collect::default(), Length::default(), 0.0);
     for i in (0..problem.len()).step_by(step) {
         psi.clear();
-        if problem.task().features(problem.input(i), problem.truth(i), &mut psi).is_err() {
+        if problem.add_truth(i, &mut psi).is_err() {
             return Length::default();
         }
         sums.norm2 += psi.norm2();
@@ -180,15 +183,15 @@ fn psi<T: Task>(problem: &Problem<'_, T>) -> Length {
 }
 
 impl Choice {
-    /// The solver's name, as on the command line.
-    pub fn name(self) -> &'static str {
+    /// The solver.
+    pub fn kind(self) -> SolverKind {
         match self {
-            Self::HardNSlack => "n-slack",
-            Self::DualCoordinate | Self::LabelByLabel => "dual-coordinate",
-            Self::OneSlack | Self::OneSlackForScale => "one-slack",
-            Self::Bcfw | Self::KernelBcfw => "bcfw",
-            Self::SampledLinear => "sampled-linear",
-            Self::GdmmForSets | Self::GdmmForLabels => "gdmm",
+            Self::HardNSlack => SolverKind::NSlack,
+            Self::DualCoordinate | Self::LabelByLabel => SolverKind::DualCoordinate,
+            Self::OneSlack | Self::OneSlackForScale => SolverKind::OneSlack,
+            Self::Bcfw | Self::KernelBcfw => SolverKind::Bcfw,
+            Self::SampledLinear => SolverKind::SampledLinear,
+            Self::GdmmForSets | Self::GdmmForLabels => SolverKind::Gdmm,
         }
     }
 
@@ -216,24 +219,8 @@ impl Solver for Auto {
         "auto"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
-        match choose(problem) {
-            Choice::HardNSlack => NSlack::default().solve(problem, settings, observer),
-            Choice::DualCoordinate | Choice::LabelByLabel => {
-                DualCoordinate::default().solve(problem, settings, observer)
-            }
-            Choice::SampledLinear => {
-                CuttingPlane::sampled(SAMPLE_SIZE, Scheme::Growing).solve(problem, settings, observer)
-            }
-            Choice::OneSlack | Choice::OneSlackForScale => CuttingPlane::default().solve(problem, settings, observer),
-            Choice::Bcfw | Choice::KernelBcfw => Bcfw::default().solve(problem, settings, observer),
-            Choice::GdmmForSets | Choice::GdmmForLabels => Gdmm::default().solve(problem, settings, observer),
-        }
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
+        choose(problem).kind().solver().solve(problem, settings, observer)
     }
 }
 
@@ -243,6 +230,7 @@ mod tests {
     use crate::inference::chain::Order;
     use crate::problem::Formulation;
     use crate::sparse::SparseMatrix;
+    use crate::task::{Factored, Task};
     use crate::tasks::binary::Binary;
     use crate::tasks::tagging::{Sentence, Shape, TagLoss, Tagging};
 
@@ -262,7 +250,7 @@ mod tests {
             let problem = Problem::new(&task, &rows, &[0, 1], None, formulation).unwrap();
             assert_eq!(choose(&problem), choice);
             let solution = Auto.solve(&problem, &Settings::default(), &mut ()).unwrap();
-            assert_eq!(solution.report.solver, choice.name());
+            assert_eq!(solution.report.solver, choice.kind().name());
         }
     }
 
@@ -292,7 +280,7 @@ mod tests {
         let is_for_gdmm = |tags, features, formulation: &Formulation| {
             let shape = Shape { tags, features, edges: 0, order: Order::First };
             let task = Tagging::new(shape, TagLoss::hamming(tags as usize), None).unwrap();
-            is_for_gdmm(&task, formulation, tags)
+            is_for_gdmm(formulation, tags, task.dimension(), task.factored().and_then(Factored::short_rows))
         };
         let linear = Formulation::default();
         assert!(is_for_gdmm(MANY_LABELS, 10, &linear));

@@ -28,7 +28,6 @@ use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, scope};
 use crate::problem::{Penalty, Problem};
-use crate::task::Task;
 use crate::weights::Weights;
 
 mod dual;
@@ -83,12 +82,7 @@ impl Solver for Bcfw {
         "bcfw"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "bcfw has no hard margin, whose dual has no bounds; take n-slack";
             return Err(Error::setting("penalty", rule));
@@ -191,26 +185,26 @@ struct Position {
     stalled: u32,
 }
 
-struct Run<'r, 'a, T: Task> {
+struct Run<'r, 'a> {
     solver: &'r Bcfw,
-    problem: &'r Problem<'a, T>,
+    problem: &'r Problem<'a>,
     pool: &'r Pool,
-    dual: Dual<'r, 'a, T>,
+    dual: Dual<'r, 'a>,
     visits: Visits,
     position: Position,
-    lanes: Lanes<'r, 'a, T>,
+    lanes: Lanes<'r, 'a>,
     batch: Vec<u32>,
     pace: Pace,
 }
 
-impl<'r, 'a, T: Task> Run<'r, 'a, T> {
+impl<'r, 'a> Run<'r, 'a> {
     fn new(
         solver: &'r Bcfw,
-        problem: &'r Problem<'a, T>,
+        problem: &'r Problem<'a>,
         seed: u64,
         pool: &'r Pool,
         pace: Pace,
-        lanes: Lanes<'r, 'a, T>,
+        lanes: Lanes<'r, 'a>,
     ) -> Self {
         Self {
             solver,
@@ -340,7 +334,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
                 let found = (answer.h > 0.0).then_some((&answer.y, worth));
                 let visit = self.dual.visit(answer.i, found)?;
                 self.visits.set_gap(answer.i, visit.gap);
-                let oracle = problem.task().oracle_cost(problem.input(answer.i));
+                let oracle = problem.decode_cost(answer.i);
                 self.position.tally.add(visit.rise, visit.work + oracle);
             }
             if course.is_over() {
@@ -506,7 +500,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         self.dual.write(out)?;
         self.visits.write(out)?;

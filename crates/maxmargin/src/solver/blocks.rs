@@ -16,9 +16,8 @@ use super::state::{Reader, Writer, check, check_point, is_sound};
 use crate::error::Result;
 use crate::features::{Accumulate, Collect, Lookup, Prefetch, ScoreIn, Sink};
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem};
+use crate::problem::{Output, Penalty, Problem};
 use crate::sparse::dot;
-use crate::task::Task;
 use crate::weights::Weights;
 
 mod block;
@@ -40,10 +39,10 @@ pub(super) struct Visit {
 }
 
 /// The dual variables, and w.
-pub(super) struct Blocks<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
+pub(super) struct Blocks<'p, 'a> {
+    problem: &'p Problem<'a>,
     pool: &'p Pool,
-    own: Vec<Block<T::Output>>,
+    own: Vec<Block<Output>>,
     pub(super) w: Weights,
     values: Vec<f64>,
     before: Vec<f64>,
@@ -54,8 +53,8 @@ pub(super) struct Blocks<'p, 'a, T: Task> {
     step: Collect,
 }
 
-impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>, pool: &'p Pool) -> Self {
+impl<'p, 'a> Blocks<'p, 'a> {
+    pub(super) fn new(problem: &'p Problem<'a>, pool: &'p Pool) -> Self {
         Self {
             problem,
             pool,
@@ -77,15 +76,15 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// Reads it again. Inner products are computed anew, in the same bits.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        let (problem, task) = (self.problem, self.problem.task());
-        let blocks: Vec<Vec<Held<T::Output>>> = reader.take()?;
+        let problem = self.problem;
+        let blocks: Vec<Vec<Held<Output>>> = reader.take()?;
         check(blocks.len() == problem.len(), "blocks")?;
         for (i, held) in blocks.into_iter().enumerate() {
             let sum: f64 = held.iter().map(|held| held.alpha).sum();
             check(held.iter().all(|held| held.alpha >= 0.0) && is_sound(sum), "dual variables")?;
-            for Held { y, term, alpha, used, offset } in held {
-                check(!self.has(i, &y) && task.check(problem.input(i), &y).is_ok(), "outputs")?;
-                check(term == problem.term(task.loss(problem.truth(i), &y)), "terms")?;
+            for Held { mut y, term, alpha, used, offset } in held {
+                check(problem.restore(i, &mut y) && !self.has(i, &y), "outputs")?;
+                check(term == problem.term(problem.loss(i, &y)), "terms")?;
                 self.add(i, y, used)?;
                 check(is_sound_offset(offset), "the mean")?;
                 let added = self.own[i].held.last_mut().expect("what was added");
@@ -145,7 +144,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// Cap and ridge of example i; a cap of 0 where it has no weight.
     pub(super) fn limits(&self, i: usize) -> Limits {
-        let share = self.problem.formulation().c * self.problem.weight(i) / self.problem.len() as f64;
+        let share = self.problem.share(i);
         if self.is_quadratic() && share > 0.0 {
             Limits { cap: f64::INFINITY, ridge: 1.0 / share }
         } else {
@@ -155,17 +154,16 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// What a slack of `h` costs in P: `U_i h`, or `U_i h^2 / 2` where slack is quadratic.
     pub(super) fn cost(&self, i: usize, h: f64) -> f64 {
-        let problem = self.problem;
-        problem.formulation().c * problem.weight(i) / problem.len() as f64 * problem.slack(h)
+        self.problem.share(i) * self.problem.slack(h)
     }
 
     /// The outputs that example i has.
-    pub(super) fn of(&self, i: usize) -> &Block<T::Output> {
+    pub(super) fn of(&self, i: usize) -> &Block<Output> {
         &self.own[i]
     }
 
     /// Does example i have this output?
-    pub(super) fn has(&self, i: usize, y: &T::Output) -> bool {
+    pub(super) fn has(&self, i: usize, y: &Output) -> bool {
         self.own[i].held.iter().any(|held| held.y == *y)
     }
 
@@ -173,11 +171,10 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     /// none.
     pub(super) fn look(&self, i: usize, at: &Weights, values: &mut Vec<f64>) -> Result<f64> {
         let problem = self.problem;
-        let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
         let mut worst: f64 = 0.0;
         values.clear();
         for held in &self.own[i].held {
-            let v = held.term.violation(task.margin(at, x, truth, &held.y)?);
+            let v = held.term.violation(problem.margin(i, at, &held.y)?);
             worst = worst.max(v);
             values.push(v);
         }
@@ -199,7 +196,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// Visits block i. `found`: what the oracle found, at this w or shortly before, and what it must be worth: it is taken in
     /// where it needs more slack by that than the outputs that the example has. `now` marks the outputs that are of use.
-    pub(super) fn visit(&mut self, i: usize, found: Option<(&T::Output, f64)>, now: u32) -> Result<Visit> {
+    pub(super) fn visit(&mut self, i: usize, found: Option<(&Output, f64)>, now: u32) -> Result<Visit> {
         let limits = self.limits(i);
         if limits.cap == 0.0 || (found.is_none() && self.own[i].held.is_empty()) {
             return Ok(Visit::default());
@@ -246,8 +243,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             return Ok(());
         }
         let (problem, mut sink) = (self.problem, Prefetch { w: self.w.as_slice() });
-        let (task, x, truth) = (problem.task(), problem.input(i), problem.truth(i));
-        self.own[i].held.iter().try_for_each(|held| task.difference(x, truth, &held.y, &mut sink))
+        self.own[i].held.iter().try_for_each(|held| problem.emit(i, &held.y, 1.0, &mut sink))
     }
 
     /// With a kernel: makes the rows ready that steps on these examples add to w, many together.
@@ -258,10 +254,9 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     }
 
     /// Takes in an output with weight 0.
-    pub(super) fn add(&mut self, i: usize, y: T::Output, now: u32) -> Result<()> {
-        let (problem, task) = (self.problem, self.problem.task());
-        let (x, truth) = (problem.input(i), problem.truth(i));
-        let term = problem.term(task.loss(truth, &y));
+    pub(super) fn add(&mut self, i: usize, y: Output, now: u32) -> Result<()> {
+        let problem = self.problem;
+        let term = problem.term(problem.loss(i, &y));
         debug_assert!(!self.has(i, &y), "an output that the example has");
         self.row.clear();
         let earlier = self.own[i].held.iter().map(|held| (&held.y, held.term.factor));
@@ -276,7 +271,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
             problem.emit(i, &y, term.factor, &mut self.lhs)?;
             for (other, factor) in outputs {
                 let mut sink = ScoreIn { lookup: &self.lhs, total: 0.0 };
-                task.difference(x, truth, other, &mut sink)?;
+                problem.emit(i, other, 1.0, &mut sink)?;
                 self.row.push(factor * sink.total);
             }
         }
@@ -313,7 +308,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     }
 
     /// Makes w the point `sum_j a_j lhs_j` of these weights, until it is rebuilt.
-    pub(super) fn go_to(&mut self, weight: impl Fn(&Held<T::Output>) -> f64) -> Result<()> {
+    pub(super) fn go_to(&mut self, weight: impl Fn(&Held<Output>) -> f64) -> Result<()> {
         let mut w = std::mem::take(&mut self.w);
         let (dense, coefficients) = w.both_mut();
         let done = self.sum(coefficients.unwrap_or(dense), weight);
@@ -325,7 +320,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
     }
 
     /// `sum_j a_j lhs_j` of these weights, into `sum`.
-    pub(super) fn sum(&self, sum: &mut [f64], weight: impl Fn(&Held<T::Output>) -> f64) -> Result<()> {
+    pub(super) fn sum(&self, sum: &mut [f64], weight: impl Fn(&Held<Output>) -> f64) -> Result<()> {
         sum.fill(0.0);
         let mut sink = Accumulate { sum, factor: 1.0 };
         for (i, block) in self.own.iter().enumerate() {
@@ -359,7 +354,7 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 
     /// Forgets outputs without weight that were last of use before `since`, unless they are needed still: asked with the
     /// number of the example.
-    pub(super) fn drop_idle(&mut self, since: u32, is_needed: impl Fn(usize, &Held<T::Output>) -> bool) {
+    pub(super) fn drop_idle(&mut self, since: u32, is_needed: impl Fn(usize, &Held<Output>) -> bool) {
         for (i, block) in self.own.iter_mut().enumerate() {
             block.drop_idle(since, |held| is_needed(i, held));
         }
@@ -367,23 +362,23 @@ impl<'p, 'a, T: Task> Blocks<'p, 'a, T> {
 }
 
 /// `factor * dpsi_i(y)`, coordinates ascending.
-fn collected<T: Task>(problem: &Problem<'_, T>, i: usize, y: &T::Output, factor: f64) -> Result<Vec<(u64, f64)>> {
+fn collected(problem: &Problem<'_>, i: usize, y: &Output, factor: f64) -> Result<Vec<(u64, f64)>> {
     let mut sum = Collect::default();
     problem.emit(i, y, factor, &mut sum)?;
     Ok(sum.merged().to_vec())
 }
 
 /// What a visit has changed in a block.
-struct Changes<'c, 'a, T: Task> {
-    problem: &'c Problem<'a, T>,
+struct Changes<'c, 'a> {
+    problem: &'c Problem<'a>,
     i: usize,
-    held: &'c [Held<T::Output>],
+    held: &'c [Held<Output>],
     before: &'c [f64],
 }
 
-impl<T: Task> Changes<'_, '_, T> {
+impl Changes<'_, '_> {
     /// The outputs whose weights have changed, and by how much.
-    fn iter(&self) -> impl Iterator<Item = (&Held<T::Output>, f64)> {
+    fn iter(&self) -> impl Iterator<Item = (&Held<Output>, f64)> {
         let changes = self.held.iter().zip(self.before).map(|(held, before)| (held, held.alpha - before));
         changes.filter(|(_, change)| *change != 0.0)
     }

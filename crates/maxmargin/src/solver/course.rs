@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
-use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,6 @@ use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
 use crate::qp::LARGEST;
-use crate::task::Task;
 use crate::weights::{Kept, Weights};
 
 /// Makes the dual QP's tolerance tighter while its solutions do not rise by it: a tolerance that follows the gap can be
@@ -122,32 +120,22 @@ const MOST_SHORTFALL: f64 = 0.9;
 /// Relative rounding error of a P that was carried along from round to round.
 const CARRIED: f64 = 1e-9;
 
-/// The values of a problem at given weights: all that a run which has begun asks of it, so that runs need not be generic
-/// over tasks.
-pub(super) trait Objective {
-    /// P(w), as [`Problem::objective`] computes it.
-    fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64>;
-
-    /// The hard margin's v, as [`Problem::worst_shortfall`] computes it.
-    fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64>;
-}
-
-impl<T: Task> Objective for Problem<'_, T> {
-    fn objective(&self, w: &Weights, pool: &Pool) -> Result<f64> {
-        self.objective(w, pool)
-    }
-
-    fn worst_shortfall(&self, w: &Weights, pool: &Pool) -> Result<f64> {
-        self.worst_shortfall(w, pool)
-    }
-}
-
 /// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
 /// With a kernel the weights get the scores that belong to their coefficients.
 type Evaluate<'o> = Box<dyn Fn(&mut Cow<'_, Weights>, f64, Option<&DualPoint>, f64) -> Result<Values> + 'o>;
 
-/// Computes P of some weights, and how far rounding may move it; None where decoding is a search.
-type ObjectiveAt<'o> = Box<dyn Fn(&Weights) -> Result<Option<(f64, f64)>> + 'o>;
+/// P of some weights, computed anew.
+#[derive(Debug, Clone, Copy)]
+struct Computed {
+    primal: f64,
+    /// How far rounding may have moved it.
+    error: f64,
+    /// Where decoding is a search: P is at least `primal` and at most this.
+    at_most: Option<f64>,
+}
+
+/// Computes P of some weights.
+type ObjectiveAt<'o> = Box<dyn Fn(&Weights) -> Result<Computed> + 'o>;
 
 /// Everything that a run keeps beside the solver's own state.
 #[expect(clippy::struct_excessive_bools, reason = "facts about the run that are independent of each other")]
@@ -214,9 +202,9 @@ pub(super) struct Rederived {
 }
 
 impl<'o> Course<'o> {
-    pub(super) fn new<T: Task>(
-        solver: &'o (impl Solver + Debug),
-        problem: &'o Problem<'_, T>,
+    pub(super) fn new(
+        solver: &'o dyn Solver,
+        problem: &'o Problem<'_>,
         settings: &'o Settings,
         observer: &'o mut dyn Observer,
     ) -> Result<Self> {
@@ -225,9 +213,9 @@ impl<'o> Course<'o> {
     }
 
     /// The same from weights that need not have the usual form.
-    pub(super) fn from_weights<T: Task>(
-        solver: &'o (impl Solver + Debug),
-        problem: &'o Problem<'_, T>,
+    pub(super) fn from_weights(
+        solver: &'o dyn Solver,
+        problem: &'o Problem<'_>,
         settings: &'o Settings,
         observer: &'o mut dyn Observer,
         start: Weights,
@@ -262,11 +250,16 @@ impl<'o> Course<'o> {
                 }
             }),
             objective: Box::new(move |weights| {
-                if problem.searched() > 0 {
-                    return Ok(None);
-                }
-                let primal = problem.objective(weights, &Pool::new(settings.threads)?)?;
-                Ok(Some((primal, problem.sizes()?.error_of_primal(primal, problem.length(weights)))))
+                let pool = Pool::new(settings.threads)?;
+                let primal = problem.objective(weights, &pool)?;
+                let is_searched = problem.searched() > 0;
+                let at_most = if is_searched && problem.formulation().penalty != Penalty::Hard {
+                    problem.objective_at_most(weights, &pool)?.unwrap_or(f64::INFINITY)
+                } else {
+                    f64::INFINITY
+                };
+                let error = problem.sizes()?.error_of_primal(primal, problem.length(weights));
+                Ok(Computed { primal, error, at_most: is_searched.then_some(at_most) })
             }),
             point: Ok(None),
             settled: None,
@@ -329,7 +322,7 @@ impl<'o> Course<'o> {
 
     /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
     /// returned. With another C the course is a new one that begins with P of the best point so far.
-    pub(super) fn resume(&mut self, problem: &dyn Objective, pool: &Pool) -> Result<Option<Saved<'o>>> {
+    pub(super) fn resume(&mut self, problem: &Problem<'_>, pool: &Pool) -> Result<Option<Saved<'o>>> {
         let Some(state) = &self.settings.resume else { return Ok(None) };
         let (header, mut reader) = Reader::new(state)?;
         let growth = self.header.resumes(&header)?;
@@ -340,11 +333,11 @@ impl<'o> Course<'o> {
             check(primal.is_finite(), "weights")?;
             self.so_far.verified = true;
         } else {
-            if state.is_foreign() {
-                self.check_values(&so_far)?;
-            }
             self.earlier = so_far.seconds;
             self.so_far = so_far;
+            if state.is_foreign() {
+                self.check_values()?;
+            }
         }
         (self.is_foreign, self.rests_on_state) = (state.is_foreign(), state.is_foreign());
         Ok(Some(Saved { reader, growth, is_foreign: state.is_foreign() }))
@@ -352,21 +345,31 @@ impl<'o> Course<'o> {
 
     /// Computes P of the best point of a state that came from outside, and refuses the state where it tells another P, or a
     /// bound above P. With a kernel both are computed anew at the end of each run.
-    fn check_values(&self, so_far: &SoFar) -> Result<()> {
-        let best = so_far.best.weights();
-        if best.has_coefficients() || !so_far.primal.is_finite() {
+    ///
+    /// Where decoding is a search, P of the state must not exceed its upper bound, and counts for no less than a search finds.
+    fn check_values(&mut self) -> Result<()> {
+        let best = self.so_far.best.weights();
+        if best.has_coefficients() || !self.so_far.primal.is_finite() {
             return Ok(());
         }
-        let Some((primal, error)) = (self.objective)(&best)? else { return Ok(()) };
-        check(self.is_primal(so_far.primal, primal, error), "the objective")?;
-        let error = error.max(CARRIED * primal);
-        check(so_far.worth == Worth::Estimate || so_far.dual <= so_far.primal + error, "the bound")
+        let computed = (self.objective)(&best)?;
+        drop(best);
+        check(self.is_primal(self.so_far.primal, computed), "the objective")?;
+        if computed.at_most.is_some() {
+            self.so_far.primal = self.so_far.primal.max(computed.primal);
+        }
+        let error = computed.error.max(CARRIED * computed.primal);
+        check(self.so_far.worth == Worth::Estimate || self.so_far.dual <= self.so_far.primal + error, "the bound")
     }
 
-    /// Can `told` be P of weights whose P was computed as `primal`, off by at most `error`?
-    fn is_primal(&self, told: f64, primal: f64, error: f64) -> bool {
+    /// Can `told` be P of weights whose P was computed?
+    fn is_primal(&self, told: f64, Computed { primal, error, at_most }: Computed) -> bool {
         let error = error.max(CARRIED * primal);
-        told >= primal - error && (self.primal_is_upper || told <= primal + error)
+        match at_most {
+            // A search may find less than another one has found.
+            Some(at_most) => told <= at_most + error,
+            None => told >= primal - error && (self.primal_is_upper || told <= primal + error),
+        }
     }
 
     /// After a state that came from outside was read: refuses it where it tells a better bound than its dual variables give.
@@ -459,7 +462,7 @@ impl<'o> Course<'o> {
 
     /// Takes note of a point after an exact pass there, and returns its P. Hard margin: of the smallest multiple of
     /// the point that separates the data.
-    pub(super) fn offer_exact(&mut self, problem: &dyn Objective, w: &Weights, pool: &Pool) -> Result<f64> {
+    pub(super) fn offer_exact(&mut self, problem: &Problem<'_>, w: &Weights, pool: &Pool) -> Result<f64> {
         self.so_far.oracle_calls += self.examples as u64;
         if !self.hard {
             let primal = self.in_oracle(|| problem.objective(w, pool))?;
@@ -478,14 +481,14 @@ impl<'o> Course<'o> {
     }
 
     /// Makes this point the answer, for a solver that does not go by P, and finds P there.
-    pub(super) fn answer(&mut self, problem: &dyn Objective, w: &Weights, pool: &Pool) -> Result<()> {
+    pub(super) fn answer(&mut self, problem: &Problem<'_>, w: &Weights, pool: &Pool) -> Result<()> {
         self.so_far.best.replace(w);
         self.so_far.verified = false;
         self.verify(problem, pool)
     }
 
     /// P of the best point by an exact pass: what was carried along from round to round has rounding in it.
-    pub(super) fn verify(&mut self, problem: &dyn Objective, pool: &Pool) -> Result<()> {
+    pub(super) fn verify(&mut self, problem: &Problem<'_>, pool: &Pool) -> Result<()> {
         if self.so_far.verified {
             return Ok(());
         }
@@ -549,7 +552,8 @@ impl<'o> Course<'o> {
                 return true;
             }
         };
-        let (gap, target) = (values.primal - values.dual.unwrap_or(0.0), self.target_at(values.primal));
+        let gap = values.primal + values.primal_error - values.dual.unwrap_or(0.0);
+        let target = self.target_at(values.primal);
         if gap <= target {
             self.settled = Some((self.so_far.primal, best, values));
             return true;
@@ -719,9 +723,11 @@ impl<'o> Course<'o> {
         self.so_far.primal = values.primal;
         if self.is_foreign && !(weights.has_coefficients() || self.primal_is_bound) && values.primal.is_finite() {
             // Sums that solvers carry along went through the state too.
-            match (self.objective)(&weights)? {
-                Some((primal, error)) if !self.is_primal(values.primal, primal, error) => self.so_far.primal = primal,
-                _ => {}
+            let computed = (self.objective)(&weights)?;
+            if !self.is_primal(values.primal, computed)
+                || (computed.at_most.is_some() && values.primal < computed.primal)
+            {
+                self.so_far.primal = computed.primal;
             }
         }
         if let Some(dual) = values.dual.filter(|_| self.so_far.worth == Worth::Bound && self.so_far.dual.is_finite()) {

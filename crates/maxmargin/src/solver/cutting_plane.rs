@@ -25,7 +25,6 @@ use crate::parallel::{Pool, ranges};
 use crate::problem::{Formulation, Penalty, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::random::Random;
-use crate::task::Task;
 use crate::weights::Weights;
 
 mod draw;
@@ -96,12 +95,7 @@ impl Solver for CuttingPlane {
         }
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         if !(1..=MAX_GROUPS.min(problem.len())).contains(&self.groups) {
             let rule = format!(
                 "must be between 1 and {}, not {}; for one slack per example take n-slack",
@@ -189,8 +183,8 @@ struct Master {
 }
 
 /// A run: the master, and the partitions that serve it.
-struct Run<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
+struct Run<'p, 'a> {
+    problem: &'p Problem<'a>,
     pool: &'p Pool,
     solver: &'p CuttingPlane,
     /// Is there a P to search along, and are there lines to search on?
@@ -199,7 +193,7 @@ struct Run<'p, 'a, T: Task> {
     complete: bool,
     groups: Vec<Range<usize>>,
     /// Partitions in the order of the examples, none across groups.
-    parts: Vec<Lines<'p, 'a, T>>,
+    parts: Vec<Lines<'p, 'a>>,
     group_of_part: Vec<usize>,
     master: Master,
     ahead: Weights,
@@ -210,10 +204,10 @@ struct Run<'p, 'a, T: Task> {
     max_cuts: usize,
 }
 
-impl<'p, 'a, T: Task> Run<'p, 'a, T> {
+impl<'p, 'a> Run<'p, 'a> {
     fn new(
         solver: &'p CuttingPlane,
-        problem: &'p Problem<'a, T>,
+        problem: &'p Problem<'a>,
         seed: u64,
         pool: &'p Pool,
         start: Option<Weights>,
@@ -476,7 +470,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 continue;
             }
             match self.problem.metric() {
-                None => self.master.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool),
+                None => self.master.qp.push(g, Cut::from_dense(&self.lhs, rhs, radius, budget), self.pool)?,
                 Some(metric) => self.push_drawn(g, rhs, target, metric)?,
             }
         }
@@ -496,7 +490,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         Ok(0.5 * ahead.norm2() + self.slack_factor() * slack)
     }
 
-    fn each_part(&mut self, f: impl Fn(&mut Lines<'p, 'a, T>) + Sync + Send) {
+    fn each_part(&mut self, f: impl Fn(&mut Lines<'p, 'a>) + Sync + Send) {
         self.pool.map(self.parts.iter_mut().collect(), f);
     }
 
@@ -525,7 +519,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 
     fn slack_factor(&self) -> f64 {
-        self.problem.formulation().c / self.problem.len() as f64
+        self.problem.c_per_example()
     }
 
     /// Moves the lines' centre to t and cuts between it and the point ahead.
@@ -543,7 +537,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.master)?;
         self.parts.iter().try_for_each(|lines| lines.write(out))
@@ -556,7 +550,7 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
 }
 
 /// C's share for each group; none is too much with the hard margin.
-fn caps<T: Task>(problem: &Problem<'_, T>, groups: &[Range<usize>]) -> Vec<f64> {
+fn caps(problem: &Problem<'_>, groups: &[Range<usize>]) -> Vec<f64> {
     let Formulation { c, penalty, .. } = problem.formulation();
     let share = |group: &Range<usize>| c * group.len() as f64 / problem.len() as f64;
     groups.iter().map(|group| if penalty == Penalty::Hard { f64::INFINITY } else { share(group) }).collect()

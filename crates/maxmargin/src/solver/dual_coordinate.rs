@@ -22,13 +22,13 @@ use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Objective, Rederived, SoFar};
+use super::course::{Rederived, SoFar};
 use super::state::{Resumable, Writer, check, is_sound};
 use super::{Course, Observer, Progress, Settings, Solution, Solver, Status, Stop};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
-use crate::problem::{Classes, Formulation, Penalty, Problem};
-use crate::task::{Places, Task};
+use crate::problem::{Classes, Penalty, Problem};
+use crate::task::Places;
 use crate::weights::Weights;
 
 mod block;
@@ -89,12 +89,7 @@ impl Solver for DualCoordinate {
         "dual-coordinate"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "dual-coordinate has no hard margin, whose dual has no bounds; take n-slack";
@@ -105,15 +100,7 @@ impl Solver for DualCoordinate {
         let status = if let Some(factored) = labels::apart(problem) {
             labels::solve(self, Shared::new(problem, factored), problem, settings, &pool, &mut course)
         } else if let Some(classes) = Classes::of(problem, &pool) {
-            let formulation = problem.formulation();
-            let view = ProblemView {
-                formulation,
-                dimension: problem.dimension(),
-                largest_rhs: formulation.term(problem.max_loss() / formulation.loss_scale).rhs,
-                objective: problem,
-                solve_sample: &|settings, observer| self.solve(&problem.every(SAMPLE_STEP), settings, observer),
-            };
-            self.solve_classes(classes, view, settings, &pool, &mut course)
+            self.solve_classes(classes, problem, settings, &pool, &mut course)
         } else {
             let rule = "dual-coordinate needs a task whose outputs are a list over one input vector, or label sets without \
                         pairs (Hamming loss, margin rescaling, linear slack); take bcfw";
@@ -123,25 +110,12 @@ impl Solver for DualCoordinate {
     }
 }
 
-/// What a run asks of its problem besides the examples.
-#[derive(Clone, Copy)]
-struct ProblemView<'r> {
-    formulation: Formulation,
-    /// Number of coordinates of w.
-    dimension: usize,
-    /// The largest right-hand side of all constraints.
-    largest_rhs: f64,
-    objective: &'r dyn Objective,
-    /// Solves the problem on a sample of the examples, one in [`SAMPLE_STEP`].
-    solve_sample: &'r dyn Fn(&Settings, &mut dyn Observer) -> Result<Solution>,
-}
-
 impl DualCoordinate {
-    /// Solves a problem whose outputs are a list. Nothing from here on is generic over the task.
+    /// Solves a problem whose outputs are a list.
     fn solve_classes(
         &self,
         classes: Classes<'_>,
-        problem: ProblemView<'_>,
+        problem: &Problem<'_>,
         settings: &Settings,
         pool: &Pool,
         course: &mut Course<'_>,
@@ -172,15 +146,20 @@ impl DualCoordinate {
     }
 }
 
-impl ProblemView<'_> {
-    /// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
-    fn weights_on_sample(&self, settings: &Settings, relative_target: f64, course: &mut Course<'_>) -> Result<Weights> {
-        let stop = Stop::RelativeGap(SAMPLE_GAP.min(10.0 * relative_target).max(relative_target));
-        let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
-        let solution = (self.solve_sample)(&settings, &mut |progress: &Progress| course.on_sample(progress))?;
-        course.after_sample(&solution.report);
-        Ok(solution.weights)
-    }
+/// w of the solution on a sample, which coordinate steps find fast: where Newton steps begin.
+fn weights_on_sample(
+    solver: &DualCoordinate,
+    problem: &Problem<'_>,
+    settings: &Settings,
+    relative_target: f64,
+    course: &mut Course<'_>,
+) -> Result<Weights> {
+    let stop = Stop::RelativeGap(SAMPLE_GAP.min(10.0 * relative_target).max(relative_target));
+    let settings = Settings { stop: Some(stop), keep_state: false, ..settings.clone() };
+    let mut observer = |progress: &Progress| course.on_sample(progress);
+    let solution = solver.solve(&problem.every(SAMPLE_STEP), &settings, &mut observer)?;
+    course.after_sample(&solution.report);
+    Ok(solution.weights)
 }
 
 /// With a relative target below this, w is summed up anew before an exact pass.
@@ -315,7 +294,9 @@ const MOST_STEPS: u32 = 100;
 
 struct Run<'r, B: Blocks> {
     solver: &'r DualCoordinate,
-    problem: ProblemView<'r>,
+    problem: &'r Problem<'r>,
+    /// The largest right-hand side of all constraints.
+    largest_rhs: f64,
     pool: &'r Pool,
     blocks: &'r B,
     coordinates: Coordinates<'r, B>,
@@ -340,17 +321,18 @@ impl<B: Blocks> Resumable for Run<'_, B> {
 impl<'r, B: Blocks> Run<'r, B> {
     fn new(
         solver: &'r DualCoordinate,
-        problem: ProblemView<'r>,
+        problem: &'r Problem<'r>,
         settings: &Settings,
         pool: &'r Pool,
         blocks: &'r B,
         course: &mut Course<'_>,
     ) -> Result<Self> {
-        let ProblemView { formulation, dimension: d, largest_rhs, objective, .. } = problem;
+        let (formulation, d) = (problem.formulation(), problem.dimension());
         let penalty = formulation.penalty;
+        let largest_rhs = formulation.term(problem.max_loss() / formulation.loss_scale).rhs;
         let at_zero = formulation.slack(largest_rhs) * (0..blocks.len()).map(|i| blocks.share(i)).sum::<f64>();
         let mut place = Place::at(Phase::Coordinates);
-        if let Some(mut saved) = course.resume(objective, pool)? {
+        if let Some(mut saved) = course.resume(problem, pool)? {
             let saved_place: Place = saved.reader.take()?;
             saved_place.check()?;
             let mut coordinates = Coordinates::resume(blocks, penalty, d, saved.reader.take()?)?;
@@ -367,26 +349,26 @@ impl<'r, B: Blocks> Run<'r, B> {
             } else {
                 place = saved_place;
             }
-            return Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, at_zero });
+            return Ok(Self { solver, problem, largest_rhs, pool, blocks, coordinates, newton: None, place, at_zero });
         }
         let mut coordinates = Coordinates::new(blocks, penalty, d, settings.seed);
         let (fits, mean) = (solver.newton_fits(d), mean_curvature(blocks));
         let relative_target = course.target_at(at_zero) / at_zero;
         let pays = mean > LARGE && (blocks.width() == 1 || relative_target < NEAR);
         if let Some(start) = &settings.warm_start {
-            course.offer_exact(objective, start, pool)?;
+            course.offer_exact(problem, start, pool)?;
             if fits {
                 coordinates.now.w.clone_from(start);
                 place.phase = Phase::newton::<B>(largest_rhs);
             }
         } else if fits && pays && blocks.len() >= SAMPLE_STEP * SAMPLE_SIZE {
-            coordinates.now.w = problem.weights_on_sample(settings, relative_target, course)?;
+            coordinates.now.w = weights_on_sample(solver, problem, settings, relative_target, course)?;
             place.phase = Phase::newton::<B>(largest_rhs);
         } else if penalty == Penalty::Linear && mean > LARGE {
             coordinates.set_stage(SMALL / mean);
             place.phase = Phase::SmallC { passes: 0 };
         }
-        Ok(Self { solver, problem, pool, blocks, coordinates, newton: None, place, at_zero })
+        Ok(Self { solver, problem, largest_rhs, pool, blocks, coordinates, newton: None, place, at_zero })
     }
 
     /// The rounds.
@@ -399,8 +381,8 @@ impl<'r, B: Blocks> Run<'r, B> {
                 }
                 // Nobody wants weights worse than none.
                 if course.so_far.primal > self.at_zero {
-                    let zeros = Weights::zeros(self.problem.dimension);
-                    course.offer_exact(self.problem.objective, &zeros, self.pool)?;
+                    let zeros = Weights::zeros(self.problem.dimension());
+                    course.offer_exact(self.problem, &zeros, self.pool)?;
                 }
                 return Ok(status);
             }
@@ -464,10 +446,10 @@ impl<'r, B: Blocks> Run<'r, B> {
             return Some(exact.primal);
         }
         if !self.place.without_newton
-            && self.solver.newton_fits(self.problem.dimension)
+            && self.solver.newton_fits(self.problem.dimension())
             && self.newton_is_faster(course)
         {
-            self.place.phase = Phase::newton::<B>(self.problem.largest_rhs);
+            self.place.phase = Phase::newton::<B>(self.largest_rhs);
         } else if self.wants_small_gap(course) && self.place.pace.crawls(self.target_seen(course)) {
             let pace = &mut self.place.pace;
             let climb = course.in_oracle(|| self.coordinates.climb(pace.allowance(), self.pool));
@@ -482,7 +464,7 @@ impl<'r, B: Blocks> Run<'r, B> {
         let expected = self.place.discount * seen;
         let target = course.target_at(course.so_far.primal.min(rhs - 0.5 * norm2 + expected));
         // What the violations' own rounding adds to a gap.
-        let rounding = f64::EPSILON * (rhs + self.problem.formulation.c * self.problem.largest_rhs);
+        let rounding = f64::EPSILON * (rhs + self.problem.formulation().c * self.largest_rhs);
         expected <= target.max(rounding)
     }
 
@@ -490,7 +472,7 @@ impl<'r, B: Blocks> Run<'r, B> {
     /// of P there says more.
     fn is_near_from_start(&self, (rhs, norm2): (f64, f64), course: &Course<'_>) -> bool {
         let left = self.at_zero - (rhs - 0.5 * norm2);
-        let is_linear = self.problem.formulation.penalty == Penalty::Linear;
+        let is_linear = self.problem.formulation().penalty == Penalty::Linear;
         is_linear && course.so_far.primal.is_infinite() && LEFT_AT_START * left <= course.target_at(self.at_zero)
     }
 
@@ -513,7 +495,7 @@ impl<'r, B: Blocks> Run<'r, B> {
         if self.solver.finish == Finish::Newton {
             return true;
         }
-        let newton = newton_looks(self.blocks, self.problem.dimension);
+        let newton = newton_looks(self.blocks, self.problem.dimension());
         let pace = &self.place.pace;
         // What is foretold may be wrong; what has been spent is not.
         pace.spent() > newton || pace.looks_left(self.target_seen(course)).is_some_and(|left| left > newton)
@@ -532,7 +514,7 @@ impl<'r, B: Blocks> Run<'r, B> {
 
     /// A Newton step, or the next proximal point. Returns P.
     fn newton_step(&mut self, strength: f64, steps: u32, course: &mut Course<'_>) -> f64 {
-        let (penalty, d) = (self.problem.formulation.penalty, self.problem.dimension);
+        let (penalty, d) = (self.problem.formulation().penalty, self.problem.dimension());
         let coordinates = &mut self.coordinates;
         let newton = self.newton.get_or_insert_with(|| {
             coordinates.rest();

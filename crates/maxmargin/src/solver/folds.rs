@@ -9,7 +9,6 @@ use crate::numeric::square;
 use crate::parallel::Pool;
 use crate::problem::Problem;
 use crate::random::Random;
-use crate::task::Task;
 
 /// The examples, dealt to parts.
 #[derive(Debug, Clone)]
@@ -71,9 +70,9 @@ pub struct Validation {
 /// Trains on all folds but one, at each C of the ladder, and predicts the one; and so for each fold. A single example
 /// weighs the same as in the whole problem, so C is smaller by the share that is held out. `begins` hears of each fold. None
 /// where the observer stopped it.
-pub fn cross_validate<'a, T: Task, O: Observer>(
-    solver: &impl Solver,
-    problem: &Problem<'a, T>,
+pub fn cross_validate<'a, O: Observer>(
+    solver: &dyn Solver,
+    problem: &Problem<'a>,
     ladder: &[f64],
     folds: &'a Folds,
     settings: &Settings,

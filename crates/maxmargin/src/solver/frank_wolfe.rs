@@ -21,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem};
 use crate::sparse::dot;
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// So many rounds without a smaller gap: the rest is rounding. The primal value of single rounds goes up and down, but the
@@ -37,12 +36,7 @@ impl Solver for FrankWolfe {
         "frank-wolfe"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty != Penalty::Linear {
             let rule = "frank-wolfe needs a bounded dual, which only linear slack has; take bcfw, one-slack or n-slack";

@@ -42,8 +42,8 @@ use crate::error::{Error, Result};
 use crate::features::Block as Place;
 use crate::numeric::square;
 use crate::parallel::{Pool, ranges};
-use crate::problem::Problem;
-use crate::task::{Factored, Sets, Task};
+use crate::problem::{Factors, Problem};
+use crate::task::Sets;
 use crate::weights::Weights;
 
 mod agreement;
@@ -63,7 +63,7 @@ mod visit;
 use away::Corner;
 use block::Block;
 use position::{Phase, Position};
-use visit::{Few, Orders, Scratch};
+use visit::{Few, Orders, VisitScratch};
 
 /// How factorwise oracles look for labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,9 +123,10 @@ const SMALL: usize = 2 * PART;
 
 impl Gdmm {
     /// The block of w that is kept in short rows, if any: where variables have many labels and the task can have it so.
-    pub fn short_rows<T: Task>(&self, task: &T) -> Option<Place> {
-        let block = task.factored()?.short_rows()?;
-        (self.inner != Inner::AwaySteps && block.width as usize > SMALL).then_some(block)
+    ///
+    /// `block`: what the task [can score with](crate::task::Factored::short_rows).
+    pub fn short_rows(&self, block: Option<Place>) -> Option<Place> {
+        block.filter(|block| self.inner != Inner::AwaySteps && block.width as usize > SMALL)
     }
 
     /// Into how many parts so many labels are cut.
@@ -173,15 +174,10 @@ impl Solver for Gdmm {
         if self.eta > 0.0 { "gdmm" } else { "soft-bcfw" }
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         let name = self.name();
         super::refuse_kernel(name, problem)?;
-        let Some(factored) = problem.task().factored() else {
+        let Some(factored) = problem.factors() else {
             let rule = format!(
                 "{name} is for outputs that are labels of variables, with a loss that adds up over them: tags (first order, \
                      no constraints, Hamming loss), label sets (Hamming loss) and graphs"
@@ -206,7 +202,7 @@ impl Solver for Gdmm {
         if settings.warm_start.is_some() {
             return Err(Error::setting("warm-start", format!("{name} begins without weights")));
         }
-        let blocks = |i: usize| factored.variables(problem.input(i)) + factored.factors(problem.input(i));
+        let blocks = |i: usize| factored.variables(problem.place(i)) + factored.factors(problem.place(i));
         if (factored.sets().is_none() || self.inner == Inner::AwaySteps)
             && (0..problem.len()).map(blocks).sum::<usize>() > MOST_BLOCKS
         {
@@ -215,7 +211,8 @@ impl Solver for Gdmm {
             );
             return Err(Error::setting("solver", rule));
         }
-        let zero = self.short_rows(problem.task()).map_or_else(|| problem.zero(), Weights::zeros_with_short_rows);
+        let zero =
+            self.short_rows(factored.short_rows()).map_or_else(|| problem.zero(), Weights::zeros_with_short_rows);
         let mut course = Course::from_weights(self, problem, settings, observer, zero.clone())?.with_upper_primal();
         if !self.certify {
             course = course.with_estimate().at_most_passes(PASSES);
@@ -276,10 +273,10 @@ struct Duals {
     multipliers: Vec<Few>,
 }
 
-struct Run<'p, 'a, T: Task> {
+struct Run<'p, 'a> {
     solver: &'p Gdmm,
-    problem: &'p Problem<'a, T>,
-    factored: &'p dyn Factored<T>,
+    problem: &'p Problem<'a>,
+    factored: &'p dyn Factors,
     w: Weights,
     /// That of the augmented Lagrangian.
     rho: f64,
@@ -302,14 +299,8 @@ struct Run<'p, 'a, T: Task> {
     position: Position,
 }
 
-impl<'p, 'a, T: Task> Run<'p, 'a, T> {
-    fn new(
-        solver: &'p Gdmm,
-        problem: &'p Problem<'a, T>,
-        factored: &'p dyn Factored<T>,
-        zero: Weights,
-        seed: u64,
-    ) -> Self {
+impl<'p, 'a> Run<'p, 'a> {
+    fn new(solver: &'p Gdmm, problem: &'p Problem<'a>, factored: &'p dyn Factors, zero: Weights, seed: u64) -> Self {
         let duals = Vec::with_capacity(problem.len());
         let averages =
             solver.inner != Inner::AwaySteps && factored.sets().is_none() && zero.as_slice().len() <= MOST_AVERAGED;
@@ -331,13 +322,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             has_loops: false,
             position: Position::default(),
         };
-        let (mut scratch, mut labels) = (Scratch::default(), Vec::new());
+        let (mut scratch, mut labels) = (VisitScratch::default(), Vec::new());
         let (mut curvature, mut blocks) = (0.0, 0);
         for i in 0..problem.len() {
-            let (x, cap) = (problem.input(i), cap(problem, i));
+            let (x, cap) = (problem.place(i), problem.share(i));
             let mut duals = Duals::default();
             if let Some(sets) = run.sets() {
-                factored.labels(x, problem.truth(i), &mut labels);
+                factored.truth_labels(x, &mut labels);
                 duals.members = (0..).zip(&labels).filter(|(_, label)| **label == 1).map(|(label, _)| label).collect();
                 // All pairs of the truth.
                 let mut links = Vec::new();
@@ -346,7 +337,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
                 run.parts = run.parts.max(run.parts_of(factored.variables(x)));
             }
             run.fill(i, &duals, &mut scratch);
-            let Scratch { structure, truth, .. } = &scratch;
+            let VisitScratch { structure, truth, .. } = &scratch;
             for &labels in &structure.domains {
                 run.parts = run.parts.max(run.parts_of(labels as usize));
                 run.most_labels = run.most_labels.max(labels as usize);
@@ -409,7 +400,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     fn rounds(&mut self, course: &mut Course<'_>, pool: &Pool) -> Result<Status> {
         let mut last = course.begin(self);
-        let mut scratch = Scratch::default();
+        let mut scratch = VisitScratch::default();
         loop {
             if let ControlFlow::Break(status) = last {
                 return Ok(status);
@@ -492,13 +483,13 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
 
     /// The share of the mass on which factors and variables disagree; None where there is no factor.
     fn disagreement(&self) -> Option<f64> {
-        let joints = |i: usize| self.duals[i].multipliers.len() as f64 * 2.0 * cap(self.problem, i);
+        let joints = |i: usize| self.duals[i].multipliers.len() as f64 * 2.0 * self.problem.share(i);
         let all: f64 = (0..self.problem.len()).map(joints).sum();
         (all > 0.0).then(|| self.position.disagreement / all)
     }
 
     /// Visits every example.
-    fn pass(&mut self, scratch: &mut Scratch<'a>) {
+    fn pass(&mut self, scratch: &mut VisitScratch<'p>) {
         self.position.disagreement = 0.0;
         self.position.passes = self.position.passes.wrapping_add(1);
         if self.solver.inner == Inner::AwaySteps {
@@ -521,7 +512,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     fn bound(&self, pool: &Pool) -> Result<f64> {
         const PARTS: usize = 256;
         let sums = pool.map(ranges(self.problem.len(), PARTS), |range| {
-            let mut scratch = Scratch::default();
+            let mut scratch = VisitScratch::default();
             range.map(|i| self.bound_of(i, &mut scratch)).sum::<Result<f64>>()
         });
         Ok(0.5 * self.w.norm2() + sums.into_iter().sum::<Result<f64>>()?)
@@ -535,12 +526,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 }
 
-/// U of example i.
-fn cap<T: Task>(problem: &Problem<'_, T>, i: usize) -> f64 {
-    problem.formulation().c * problem.weight(i) / problem.len() as f64
-}
-
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.w)?;
         out.put(&self.duals)?;

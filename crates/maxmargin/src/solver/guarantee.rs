@@ -11,8 +11,7 @@
 use crate::error::{Error, Result};
 use crate::features::Collect;
 use crate::numeric::ln;
-use crate::problem::Problem;
-use crate::task::Task;
+use crate::problem::{Output, Problem};
 
 /// Which algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +24,7 @@ pub enum Sampled {
 
 /// By how much P of what sampled cuts of `size` examples return is above its minimum at most, with probability `1 - delta`.
 /// For tasks that list their outputs.
-pub fn excess<T: Task>(
-    problem: &Problem<'_, T>,
-    sampled: Sampled,
-    size: usize,
-    epsilon: f64,
-    delta: f64,
-) -> Result<f64> {
+pub fn excess(problem: &Problem<'_>, sampled: Sampled, size: usize, epsilon: f64, delta: f64) -> Result<f64> {
     if !(delta > 0.0 && delta < 1.0) {
         return Err(Error::setting("bound", format!("{delta} is no probability between 0 and 1")));
     }
@@ -52,14 +45,14 @@ pub fn excess<T: Task>(
 }
 
 /// R, the largest |dpsi| of all outputs of all examples.
-fn radius<T: Task>(problem: &Problem<'_, T>) -> Result<f64> {
-    let Some(listed) = problem.task().listed() else {
+fn radius(problem: &Problem<'_>) -> Result<f64> {
+    let Some(listed) = problem.enumerable() else {
         return Err(Error::setting("bound", "is for classes: of other tasks the largest |dpsi| is not known"));
     };
-    let (mut largest, mut sum) = (0.0_f64, Collect::default());
+    let (mut largest, mut sum, mut y) = (0.0_f64, Collect::default(), Output::default());
     for i in 0..problem.len() {
         for k in 0..listed.count() {
-            let y = listed.output(k);
+            listed.copy_output(k, &mut y);
             sum.clear();
             problem.emit(i, &y, 1.0, &mut sum)?;
             let difference = sum.merged();

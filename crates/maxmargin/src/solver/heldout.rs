@@ -6,53 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::problem::Problem;
-use crate::task::Task;
+use crate::problem::{HeldoutExamples, Output, Problem, Scratch};
 use crate::weights::Weights;
 
 /// Examples that are not trained on.
 #[derive(Debug)]
-pub struct Heldout<'h, T: Task> {
-    task: &'h T,
-    inputs: &'h [T::Input<'h>],
-    truths: &'h [Option<T::Output>],
+pub struct Heldout<'h> {
+    examples: HeldoutExamples<'h>,
     loss_scale: f64,
     /// What an example costs whose truth the task does not know, scaled.
     unknown: f64,
 }
 
-impl<'h, T: Task> Heldout<'h, T> {
-    /// Beside the examples of `problem`. A truth that is None is none of the task's outputs: whatever is predicted there
+impl<'h> Heldout<'h> {
+    /// Of the task of `problem`, beside its examples. Whatever is predicted where the truth is none of the task's outputs
     /// costs the largest loss in the data of `problem`.
-    ///
-    /// # Panics
-    /// If there is no example, or the numbers of inputs and truths differ.
-    pub fn new(problem: &Problem<'h, T>, inputs: &'h [T::Input<'h>], truths: &'h [Option<T::Output>]) -> Self {
-        assert!(!inputs.is_empty() && inputs.len() == truths.len(), "a truth for each of some inputs");
-        let loss_scale = problem.formulation().loss_scale;
-        Self { task: problem.task(), inputs, truths, loss_scale, unknown: problem.max_loss() }
+    pub fn new(problem: &Problem<'_>, examples: HeldoutExamples<'h>) -> Self {
+        Self { examples, loss_scale: problem.formulation().loss_scale, unknown: problem.max_loss() }
     }
 
     /// Mean loss of the predictions at w.
     pub fn mean_loss(&self, w: &Weights, pool: &Pool) -> Result<f64> {
         // Not by the number of threads: sums are the same with any.
         const PARTS: usize = 64;
-        let parts = pool.map(ranges(self.inputs.len(), PARTS), |range| {
-            let (mut scratch, mut y) = (T::Scratch::default(), T::Output::default());
+        let parts = pool.map(ranges(self.examples.len(), PARTS), |range| {
+            let (mut scratch, mut y) = (Scratch::default(), Output::default());
             let mut sum = 0.0;
             for i in range {
-                sum += match &self.truths[i] {
-                    Some(truth) => {
-                        self.task.argmax(w, self.inputs[i], None, &mut scratch, &mut y)?;
-                        self.loss_scale * self.task.loss(truth, &y)
-                    }
-                    None => self.unknown,
-                };
+                let loss = self.examples.loss(i, w, &mut scratch, &mut y)?;
+                sum += loss.map_or(self.unknown, |loss| self.loss_scale * loss);
             }
             Ok(sum)
         });
         let sum = parts.into_iter().try_fold(0.0, |sum, part: Result<f64>| Ok(sum + part?))?;
-        Ok(sum / self.inputs.len() as f64)
+        Ok(sum / self.examples.len() as f64)
     }
 }
 

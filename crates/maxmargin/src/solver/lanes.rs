@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::parallel::{Crew, Scope};
-use crate::problem::{OracleScratch, Problem};
-use crate::task::Task;
+use crate::problem::{OracleScratch, Output, Problem};
 use crate::weights::Weights;
 
 /// Oracles asked together should cost as much as so many looks at outputs, else threads have too little to do. With 16
@@ -34,10 +33,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new<T: Task>(problem: &Problem<'_, T>) -> Self {
+    pub(super) fn new(problem: &Problem<'_>) -> Self {
         let n = problem.len();
-        let cost = (0..n).map(|i| problem.task().oracle_cost(problem.input(i)).max(1.0)).sum::<f64>() / n as f64;
-        let at_once = match problem.task().listed() {
+        let cost = (0..n).map(|i| problem.decode_cost(i).max(1.0)).sum::<f64>() / n as f64;
+        let at_once = match problem.enumerable() {
             Some(_) => ((WORK_SIDE_BY_SIDE / cost) as usize).clamp(32, 256),
             None => DEAR_SIDE_BY_SIDE,
         };
@@ -56,20 +55,15 @@ pub(super) struct Answer<Y> {
 }
 
 /// Where a thread works.
-struct Lane<T: Task> {
-    scratch: OracleScratch<T>,
+#[derive(Default)]
+struct Lane {
+    scratch: OracleScratch,
     /// What it found, with the places of the questions.
-    found: Vec<(usize, Answer<T::Output>)>,
+    found: Vec<(usize, Answer<Output>)>,
     /// So much of it is to be handed over.
     len: usize,
     /// What went wrong first, and with which question.
     error: Option<(usize, Error)>,
-}
-
-impl<T: Task> Default for Lane<T> {
-    fn default() -> Self {
-        Self { scratch: OracleScratch::default(), found: Vec::new(), len: 0, error: None }
-    }
 }
 
 /// A call: the examples, and the point `scale * at`. Lent to all threads, and got back when they are done.
@@ -84,9 +78,9 @@ struct Call {
     run: usize,
 }
 
-impl<T: Task> Lane<T> {
+impl Lane {
     /// Takes questions as long as there are some.
-    fn work(&mut self, problem: &Problem<'_, T>, call: &Call) {
+    fn work(&mut self, problem: &Problem<'_>, call: &Call) {
         loop {
             let first = call.next.fetch_add(call.run, Ordering::Relaxed);
             let Some(rest) = call.questions.get(first..).filter(|rest| !rest.is_empty()) else { return };
@@ -114,7 +108,7 @@ impl<T: Task> Lane<T> {
     }
 
     /// Moves what was found to its places; the old answers' buffers will serve again.
-    fn hand_over(&mut self, answers: &mut [Answer<T::Output>]) -> Option<(usize, Error)> {
+    fn hand_over(&mut self, answers: &mut [Answer<Output>]) -> Option<(usize, Error)> {
         for (place, answer) in &mut self.found[..self.len] {
             std::mem::swap(answer, &mut answers[*place]);
         }
@@ -125,30 +119,29 @@ impl<T: Task> Lane<T> {
 }
 
 /// Lanes for threads to work in.
-pub(super) struct Lanes<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    own: Lane<T>,
-    crew: Crew<Arc<Call>, Lane<T>>,
+pub(super) struct Lanes<'p, 'a> {
+    problem: &'p Problem<'a>,
+    own: Lane,
+    crew: Crew<Arc<Call>, Lane>,
     questions: Vec<(u32, u32)>,
-    answers: Vec<Answer<T::Output>>,
+    answers: Vec<Answer<Output>>,
     len: usize,
 }
 
-impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
+impl<'p, 'a> Lanes<'p, 'a> {
     /// For calls of so many examples, with that many threads.
     pub(super) fn new<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
-        problem: &'p Problem<'a, T>,
+        problem: &'p Problem<'a>,
         side_by_side: usize,
         threads: usize,
     ) -> Result<Self>
     where
         'p: 'scope,
         'a: 'scope,
-        T: 'scope,
     {
         let helpers = threads.min(side_by_side).max(1) - 1;
-        let work = move |call: Arc<Call>, lane: &mut Lane<T>| lane.work(problem, &call);
+        let work = move |call: Arc<Call>, lane: &mut Lane| lane.work(problem, &call);
         let crew = Crew::start(scope, helpers, work)?;
         Ok(Self { problem, own: Lane::default(), crew, questions: Vec::new(), answers: Vec::new(), len: 0 })
     }
@@ -163,7 +156,7 @@ impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
         questions.extend((0..).zip(examples.iter().copied()));
         let run = (examples.len() / (RUNS * (1 + crew.len()))).max(1);
         if run == 1 && crew.len() > 0 {
-            let cost = |i: u32| problem.task().oracle_cost(problem.input(i as usize));
+            let cost = |i: u32| problem.decode_cost(i as usize);
             questions.sort_unstable_by(|a, b| cost(b.1).total_cmp(&cost(a.1)).then(a.0.cmp(&b.0)));
         }
         let call = Call { at: std::mem::take(at), scale, questions, next: AtomicUsize::new(0), run };
@@ -185,7 +178,7 @@ impl<'p, 'a, T: Task> Lanes<'p, 'a, T> {
     }
 
     /// The answers to the last call.
-    pub(super) fn answers(&self) -> &[Answer<T::Output>] {
+    pub(super) fn answers(&self) -> &[Answer<Output>] {
         &self.answers[..self.len]
     }
 }

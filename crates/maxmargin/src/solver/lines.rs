@@ -12,9 +12,8 @@ use super::state::{Reader, Writer, check, is_sound};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::features::Accumulate;
-use crate::problem::{OracleScratch, Penalty, Problem};
+use crate::problem::{Enumerable, OracleScratch, Output, Penalty, Problem};
 use crate::sparse::axpy;
-use crate::task::{Listed, Task};
 use crate::weights::Weights;
 
 /// The truth's line, which is zero everywhere.
@@ -48,28 +47,28 @@ pub(super) enum Keep {
 }
 
 /// A partition: some examples of one group, their lines, and the cut that they add up to.
-pub(super) struct Lines<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
+pub(super) struct Lines<'p, 'a> {
+    problem: &'p Problem<'a>,
     range: Range<usize>,
     stride: usize,
     /// Violation of every line at the centre, `stride` lines an example.
     center: Vec<f64>,
     /// The same at the point ahead.
     ahead: Vec<f64>,
-    cache: Option<Cache<T::Output>>,
+    cache: Option<Cache<Output>>,
     round: u32,
     row: Vec<f64>,
     breaks: Vec<Break>,
-    scratch: OracleScratch<T>,
+    scratch: OracleScratch,
     lhs: Vec<f64>,
     /// The examples and outputs that the cut is made of, where they are asked for.
-    pub(super) members: Option<Vec<(u32, T::Output)>>,
+    pub(super) members: Option<Vec<(u32, Output)>>,
 }
 
-impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>, range: Range<usize>, keep: Keep) -> Self {
+impl<'p, 'a> Lines<'p, 'a> {
+    pub(super) fn new(problem: &'p Problem<'a>, range: Range<usize>, keep: Keep) -> Self {
         let (stride, cache) = match keep {
-            Keep::All => (problem.task().listed().map_or(0, Listed::count), None),
+            Keep::All => (problem.enumerable().map_or(0, Enumerable::count), None),
             Keep::Last(capacity) => (usize::from(capacity), Some(Cache::new(range.len(), capacity))),
             Keep::Nothing => (0, None),
         };
@@ -100,14 +99,12 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let center: Vec<f64> = reader.take()?;
         check(center.len() == self.center.len() && center.iter().all(|&v| is_sound(v)), "lines")?;
-        let cache: Option<Cache<T::Output>> = reader.take()?;
+        let mut cache: Option<Cache<Output>> = reader.take()?;
         check(cache.is_some() == self.cache.is_some(), "cache")?;
-        if let Some(cache) = &cache {
+        if let Some(cache) = &mut cache {
             check(cache.fits(self.range.len(), self.stride as u16), "cache")?;
-            let task = self.problem.task();
             for (e, i) in self.range.clone().enumerate() {
-                let fits = |y| task.check(self.problem.input(i), y).is_ok();
-                check(cache.of(e).iter().all(fits), "outputs")?;
+                check(cache.of_mut(e).iter_mut().all(|y| self.problem.restore(i, y)), "outputs")?;
             }
         }
         (self.center, self.cache, self.round) = (center, cache, reader.take()?);
@@ -282,14 +279,17 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
             if line == TRUTH {
                 continue;
             }
-            let y = if let Some(cache) = &mut self.cache {
+            let mut y = std::mem::take(&mut self.scratch.y);
+            if let Some(cache) = &mut self.cache {
                 cache.touch(e, line as usize, self.round);
                 sums.hits += 1;
-                cache.of(e)[line as usize].clone()
+                y.clone_from(&cache.of(e)[line as usize]);
             } else {
-                self.output(line)
-            };
+                let listed = self.problem.enumerable().expect("lines without a cache are listed outputs");
+                listed.copy_output(line as usize, &mut y);
+            }
             self.add(e, &y, value, &mut sums)?;
+            self.scratch.y = y;
         }
         Ok(sums)
     }
@@ -320,17 +320,12 @@ impl<'p, 'a, T: Task> Lines<'p, 'a, T> {
         self.members.iter_mut().for_each(Vec::clear);
     }
 
-    fn output(&self, line: u32) -> T::Output {
-        let listed = self.problem.task().listed().expect("lines without a cache are listed outputs");
-        listed.output(line as usize)
-    }
-
     /// Adds one example's share: the tangent of its slack. Linear: `c_i (lhs_i, rhs_i)`. Quadratic, with t_i = H_i:
     /// `c_i (t_i lhs_i, t_i rhs_i - t_i^2 / 2)`.
-    fn add(&mut self, e: usize, y: &T::Output, value: f64, sums: &mut Sums) -> Result<()> {
+    fn add(&mut self, e: usize, y: &Output, value: f64, sums: &mut Sums) -> Result<()> {
         let problem = self.problem;
         let i = self.range.start + e;
-        let term = problem.term(problem.task().loss(problem.truth(i), y));
+        let term = problem.term(problem.loss(i, y));
         let c = problem.weight(i);
         let (tangent, offset) = if self.is_quadratic() { (value, 0.5 * value * value) } else { (1.0, 0.0) };
         sums.slack += c * problem.slack(value);

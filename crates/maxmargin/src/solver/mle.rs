@@ -12,7 +12,6 @@ use super::{Course, Observer, Settings, Solution, Solver};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// Maximum likelihood.
@@ -24,12 +23,7 @@ impl Solver for Mle {
         "mle"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             return Err(Error::setting("penalty", "mle seeks no margin; take n-slack for the hard margin"));
@@ -39,8 +33,7 @@ impl Solver for Mle {
         }
         let mut course = Course::new(self, problem, settings, observer)?.without_bound(1.0);
         let pool = Pool::new(settings.threads)?;
-        let mut examples = (0..problem.len()).map(|i| (problem.input(i), problem.truth(i), problem.weight(i)));
-        let Some(w) = problem.task().generative(&mut examples) else {
+        let Some(w) = problem.generative() else {
             return Err(Error::setting("solver", "mle needs a generative model, which this task does not have here"));
         };
         let counted = Counted(w);

@@ -18,8 +18,7 @@ use super::state::{Resumable, Writer, check};
 use super::{Course, Observer, Settings, Solution, Solver, Status};
 use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
-use crate::problem::{OracleScratch, Penalty, Problem};
-use crate::task::Task;
+use crate::problem::{OracleScratch, Output, Penalty, Problem};
 
 mod dual;
 mod separate;
@@ -61,6 +60,9 @@ const REPORT_AFTER: usize = 10_000;
 /// So many sweeps that neither add a cut nor lower the gap: the rest is rounding.
 const STALLED_SWEEPS: u32 = 20;
 
+/// Sweeps in a row without a rise of the dual value after which there is nothing to gain in f64.
+const FLAT_SWEEPS: u32 = 100;
+
 /// A cut is added where it would close more than this share of the target gap, were all examples alike.
 const WORTH_ADDING: f64 = 0.5;
 
@@ -77,12 +79,7 @@ impl Solver for NSlack {
         "n-slack"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         if self.update == Update::Batch(0) {
             return Err(Error::setting("batch", "must be at least 1"));
         }
@@ -127,6 +124,8 @@ struct Position {
     last_estimate: f64,
     /// Sweeps that neither added a cut nor lowered the gap.
     stalled: u32,
+    /// Sweeps in a row that did not raise the dual value.
+    flat: u32,
     /// Has there been an exact pass since w last changed?
     certified: bool,
 }
@@ -140,21 +139,22 @@ impl Default for Position {
             estimate: 0.0,
             last_estimate: f64::INFINITY,
             stalled: 0,
+            flat: 0,
             certified: false,
         }
     }
 }
 
 /// A run with slack.
-struct Run<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
+struct Run<'p, 'a> {
+    problem: &'p Problem<'a>,
     pool: &'p Pool,
     solver: &'p NSlack,
-    dual: Dual<'p, 'a, T>,
+    dual: Dual<'p, 'a>,
     position: Position,
 }
 
-impl<T: Task> Run<'_, '_, T> {
+impl Run<'_, '_> {
     /// Goes back to where the state was saved.
     fn restore(&mut self, mut saved: Saved<'_>, course: &mut Course<'_>) -> Result<()> {
         self.dual.read(&mut saved.reader)?;
@@ -243,20 +243,24 @@ impl<T: Task> Run<'_, '_, T> {
     fn end_sweep(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
         let before = course.gap();
         let tolerance = self.tolerance(course);
-        let Position { added, estimate, stalled, .. } = self.position;
-        self.position = Position { last_estimate: estimate, stalled, ..Position::default() };
+        let Position { added, estimate, stalled, flat, .. } = self.position;
+        let dual = course.so_far.dual;
         let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
         course.in_qp(|| self.dual.solve(tolerance))?;
         course.bound(self.dual.blocks.value());
+        let flat = if course.so_far.dual > dual { 0 } else { flat.saturating_add(1) };
+        self.position = Position { last_estimate: estimate, stalled, flat, ..Position::default() };
         (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         self.dual.drop_inactive(self.solver.idle_rounds);
-        if added > 0 && estimate > course.target() {
+        // Rounding may bring the same cuts again and again, without a step that gains anything.
+        let is_flat = flat >= FLAT_SWEEPS;
+        if added > 0 && estimate > course.target() && !is_flat {
             return Ok(None);
         }
         let primal = self.offer(course)?;
         self.position.certified = true;
         self.position.stalled = if added == 0 && course.gap() >= before { stalled.saturating_add(1) } else { 0 };
-        course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS;
+        course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS || is_flat;
         Ok(Some(primal))
     }
 
@@ -268,7 +272,7 @@ impl<T: Task> Run<'_, '_, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         self.dual.write(out)?;
         out.put(&self.position)
@@ -281,11 +285,11 @@ impl<T: Task> Resumable for Run<'_, '_, T> {
 
 /// Something to return however early training is stopped: P at the start. Where the user says where to start, the
 /// first cuts are taken there; the dual begins at 0 all the same, for its value must be a bound.
-fn start<T: Task>(
-    problem: &Problem<'_, T>,
+fn start(
+    problem: &Problem<'_>,
     settings: &Settings,
     pool: &Pool,
-    dual: &mut Dual<'_, '_, T>,
+    dual: &mut Dual<'_, '_>,
     course: &mut Course<'_>,
 ) -> Result<()> {
     let Some(start) = &settings.warm_start else {
@@ -305,13 +309,13 @@ fn start<T: Task>(
 }
 
 /// The oracle's answers for some examples at the dual's w, side by side.
-fn ask<T: Task>(
-    problem: &Problem<'_, T>,
+fn ask(
+    problem: &Problem<'_>,
     pool: &Pool,
-    dual: &Dual<'_, '_, T>,
+    dual: &Dual<'_, '_>,
     examples: std::ops::Range<usize>,
     worth: f64,
-) -> Result<Vec<Answer<T::Output>>> {
+) -> Result<Vec<Answer<Output>>> {
     const PARTS: usize = 8;
     let parts = pool.map(ranges(examples.len(), PARTS), |part| {
         let (mut scratch, mut values) = (OracleScratch::default(), Vec::new());

@@ -8,18 +8,17 @@ use crate::error::{Error, Result};
 use crate::parallel::{Pool, ranges};
 use crate::problem::{Penalty, Problem};
 use crate::sparse::axpy;
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// The examples of a problem as a partition of a larger one, which has the same formulation but for its C.
-pub struct Partition<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    parts: Vec<Lines<'p, 'a, T>>,
+pub struct Partition<'p, 'a> {
+    problem: &'p Problem<'a>,
+    parts: Vec<Lines<'p, 'a>>,
 }
 
-impl<'p, 'a, T: Task> Partition<'p, 'a, T> {
+impl<'p, 'a> Partition<'p, 'a> {
     /// All examples of the problem.
-    pub fn new(problem: &'p Problem<'a, T>) -> Result<Self> {
+    pub fn new(problem: &'p Problem<'a>) -> Result<Self> {
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "partitions have cuts with slack; for the hard margin train on one machine";
             return Err(Error::setting("penalty", rule));

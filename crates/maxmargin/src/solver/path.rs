@@ -8,20 +8,19 @@ use crate::features::Accumulate;
 use crate::numeric::{log10, power};
 use crate::problem::{OracleScratch, Penalty, Problem};
 use crate::sparse::{axpy, dot};
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// Solves `problem` at each C of `ladder`, which ascends; `reached` takes each solution, and may end it there.
 ///
 /// The settings are those of the first C; each other one goes on from the state in which the last ended, or from its weights
 /// where the solver cannot be saved. Limits hold for each C.
-pub fn follow<T: Task, O: Observer>(
-    solver: &impl Solver,
-    problem: &Problem<'_, T>,
+pub fn follow<O: Observer>(
+    solver: &dyn Solver,
+    problem: &Problem<'_>,
     ladder: &[f64],
     settings: &Settings,
     observer: &mut O,
-    mut reached: impl FnMut(&mut O, &Problem<'_, T>, Solution) -> Result<ControlFlow<()>>,
+    mut reached: impl FnMut(&mut O, &Problem<'_>, Solution) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     debug_assert!(ladder.is_sorted());
     let mut settings = settings.clone();
@@ -77,7 +76,7 @@ const LOOKS: usize = 10;
 /// While C is small every example violates its margin, and `w = C g` with -g the shortest slope of the mean slack at 0: C
 /// changes the length of w and no prediction. That ends about where the mean slack along g would reach 0, at
 /// `C = mean slack / |g|^2`. The ladder begins with the power of ten below it.
-pub fn ladder<T: Task>(problem: &Problem<'_, T>) -> Result<Vec<f64>> {
+pub fn ladder(problem: &Problem<'_>) -> Result<Vec<f64>> {
     let (n, d) = (problem.len() as f64, problem.dimension());
     let mut w = Weights::zeros(d);
     let (mean, mut shortest) = slope(problem, &w)?;
@@ -100,7 +99,7 @@ pub fn ladder<T: Task>(problem: &Problem<'_, T>) -> Result<Vec<f64>> {
 }
 
 /// The mean slack that costs at w, and a slope of it, its sign turned.
-fn slope<T: Task>(problem: &Problem<'_, T>, w: &Weights) -> Result<(f64, Vec<f64>)> {
+fn slope(problem: &Problem<'_>, w: &Weights) -> Result<(f64, Vec<f64>)> {
     let n = problem.len() as f64;
     let is_quadratic = problem.formulation().penalty == Penalty::Quadratic;
     let (mut mean, mut slope) = (0.0, vec![0.0; problem.dimension()]);
@@ -108,7 +107,7 @@ fn slope<T: Task>(problem: &Problem<'_, T>, w: &Weights) -> Result<(f64, Vec<f64
     for i in 0..problem.len() {
         let h = problem.oracle(i, w, &mut scratch)?;
         let weight = problem.weight(i) / n * if is_quadratic { h } else { 1.0 };
-        let term = problem.term(problem.task().loss(problem.truth(i), &scratch.y));
+        let term = problem.term(problem.loss(i, &scratch.y));
         problem.emit(i, &scratch.y, weight * term.factor, &mut Accumulate { sum: &mut slope, factor: 1.0 })?;
         mean += weight * h;
     }

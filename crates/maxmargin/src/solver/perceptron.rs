@@ -20,8 +20,7 @@ use super::state::{Resumable, Writer, check, check_weights};
 use super::{Course, Observer, Settings, Solution, Solver};
 use crate::error::{Error, Result};
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem};
-use crate::task::Task;
+use crate::problem::{Output, Penalty, Problem, Scratch};
 use crate::weights::Weights;
 
 /// The averaged perceptron.
@@ -36,12 +35,7 @@ impl Solver for Perceptron {
         "perceptron"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "the perceptron seeks no margin; take one-slack or n-slack for the hard margin";
@@ -67,8 +61,8 @@ impl Solver for Perceptron {
     }
 }
 
-struct Run<'r, 'a, T: Task> {
-    problem: &'r Problem<'a, T>,
+struct Run<'r, 'a> {
+    problem: &'r Problem<'a>,
     w: Weights,
     average: Average,
     /// Of w so far: the answer.
@@ -78,12 +72,12 @@ struct Run<'r, 'a, T: Task> {
     mistakes: u64,
     /// Visits of a round.
     round: usize,
-    scratch: T::Scratch,
-    y: T::Output,
+    scratch: Scratch,
+    y: Output,
 }
 
-impl<'r, 'a, T: Task> Run<'r, 'a, T> {
-    fn new(problem: &'r Problem<'a, T>, settings: &Settings) -> Self {
+impl<'r, 'a> Run<'r, 'a> {
+    fn new(problem: &'r Problem<'a>, settings: &Settings) -> Self {
         let d = problem.dimension();
         let w = settings.warm_start.clone().unwrap_or_else(|| Weights::zeros(d));
         Self {
@@ -94,8 +88,8 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             order: Permutation::new(problem, settings.seed),
             mistakes: 0,
             round: Pace::new(problem).round,
-            scratch: T::Scratch::default(),
-            y: T::Output::default(),
+            scratch: Scratch::default(),
+            y: Output::default(),
         }
     }
 
@@ -113,15 +107,15 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
 
     /// The visits of a round: a pass, or a part of a long one. Returns their number.
     fn visit(&mut self) -> Result<usize> {
-        let (problem, task) = (self.problem, self.problem.task());
+        let problem = self.problem;
         if self.order.is_over() {
             self.order.begin_pass();
             self.mistakes = 0;
         }
         let examples = self.order.next(self.round);
         for i in examples.iter().map(|&i| i as usize) {
-            task.argmax(&self.w, problem.input(i), None, &mut self.scratch, &mut self.y)?;
-            if self.y != *problem.truth(i) {
+            problem.predict(i, &self.w, &mut self.scratch, &mut self.y)?;
+            if !problem.is_truth(i, &self.y) {
                 self.mistakes = self.mistakes.saturating_add(1);
                 problem.emit(i, &self.y, problem.weight(i), &mut self.average.step(&mut self.w))?;
             }
@@ -132,7 +126,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.w)?;
         out.put(&self.average)?;

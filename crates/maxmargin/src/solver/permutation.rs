@@ -6,7 +6,6 @@ use super::state::{Reader, check};
 use crate::error::Result;
 use crate::problem::Problem;
 use crate::random::Random;
-use crate::task::Task;
 
 /// The examples with weight in the order of this pass, and how far it has come.
 #[derive(Serialize, Deserialize)]
@@ -17,7 +16,7 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    pub(super) fn new<T: Task>(problem: &Problem<'_, T>, seed: u64) -> Self {
+    pub(super) fn new(problem: &Problem<'_>, seed: u64) -> Self {
         let examples = (0..problem.len() as u32).filter(|&i| problem.weight(i as usize) > 0.0).collect();
         let mut all = Self { random: Random::new(seed), examples, made: 0 };
         all.begin_pass();

@@ -10,7 +10,6 @@ use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem, length_of};
 use crate::qp::Qp;
 use crate::sparse::dot;
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// A point of the dual, whose value `D = linear - 1/2 |w|^2` with `w = sum a lhs` is a lower bound of P.
@@ -44,7 +43,7 @@ impl DualPoint {
     }
 }
 
-impl<T: Task> Problem<'_, T> {
+impl Problem<'_> {
     /// P of weights that are reported, and how far rounding may have moved it.
     ///
     /// With a kernel the scores of the weights are computed anew from their coefficients, in double precision.
@@ -73,8 +72,8 @@ pub(super) struct Values {
 ///
 /// The weights get the scores that belong to their coefficients. With the hard margin they are stretched until they
 /// separate the data.
-pub(super) fn with_kernel<T: Task>(
-    problem: &Problem<'_, T>,
+pub(super) fn with_kernel(
+    problem: &Problem<'_>,
     pool: &Pool,
     weights: &mut Weights,
     point: Option<&DualPoint>,
@@ -108,8 +107,8 @@ pub(super) fn with_kernel<T: Task>(
 }
 
 /// Without a kernel: P as it is known, and D of the point, or the bound that is known where there is none.
-pub(super) fn without_kernel<T: Task>(
-    problem: &Problem<'_, T>,
+pub(super) fn without_kernel(
+    problem: &Problem<'_>,
     (weights, primal): (&Weights, f64),
     (point, bound): (Option<&DualPoint>, f64),
 ) -> Result<Values> {

@@ -4,17 +4,17 @@ use std::time::Instant;
 
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::problem::{OracleScratch, Problem};
-use crate::task::{Factored, Sets, Task};
+use crate::problem::{Factors, OracleScratch, Problem};
+use crate::task::Sets;
 use crate::weights::Weights;
 
 /// Parts in which examples are decoded side by side.
 const PARTS: usize = 64;
 
 /// Sets whose P is asked for when there is no time left to decode all of them.
-pub(super) struct Rough<'r, 'a, T: Task> {
-    problem: &'r Problem<'a, T>,
-    factored: &'r dyn Factored<T>,
+pub(super) struct Rough<'r, 'a> {
+    problem: &'r Problem<'a>,
+    factored: &'r dyn Factors,
     sets: &'r dyn Sets,
 }
 
@@ -25,10 +25,10 @@ pub(super) struct Soon {
     pub(super) at_most: f64,
 }
 
-impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
+impl<'r, 'a> Rough<'r, 'a> {
     /// None where outputs are no sets, or where it does not add up what labels bring.
-    pub(super) fn new(problem: &'r Problem<'a, T>) -> Option<Self> {
-        let factored = problem.task().factored().filter(|_| problem.formulation().adds_up())?;
+    pub(super) fn new(problem: &'r Problem<'a>) -> Option<Self> {
+        let factored = problem.factors().filter(|_| problem.formulation().adds_up())?;
         Some(Self { problem, factored, sets: factored.sets()? })
     }
 
@@ -58,14 +58,14 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
             found = found.zip(of_part).map(|(sum, slack)| sum + slack);
             at_most += most;
         }
-        let (half_norm2, share) = (0.5 * w.norm2(), problem.formulation().c / problem.len() as f64);
+        let (half_norm2, share) = (0.5 * w.norm2(), problem.c_per_example());
         let primal = |slack: f64| half_norm2 + share * slack;
         Ok(Soon { found: found.map(primal), at_most: primal(at_most) })
     }
 
     /// By label: half of what its factors score that score well. Of two labels that are in each has a half.
     fn helps(&self, w: &Weights) -> Vec<f64> {
-        let (x, factors) = (self.problem.input(0), w.of(self.sets.factor_block()));
+        let (x, factors) = (self.problem.place(0), w.of(self.sets.factor_block()));
         let (mut helps, mut scope) = (vec![0.0; self.factored.variables(x)], Vec::new());
         for (f, &score) in factors.iter().enumerate().filter(|(_, score)| **score > 0.0) {
             self.factored.factor(x, f, &mut scope, &mut |_| ());
@@ -78,9 +78,9 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
 
     /// What the slack of example i, times its weight, is at most where labels have these helps.
     fn slack_with(&self, i: usize, w: &Weights, helps: &[f64], gains: &mut Vec<f64>) -> Result<f64> {
-        let (problem, x, truth) = (self.problem, self.problem.input(i), self.problem.truth(i));
+        let (problem, x) = (self.problem, self.problem.place(i));
         let (mut labels, mut most) = (Vec::new(), 0.0);
-        self.factored.labels(x, truth, &mut labels);
+        self.factored.truth_labels(x, &mut labels);
         gains.resize(helps.len(), 0.0);
         // All labels have the features of the first.
         self.factored.unary(x, 0, &mut |part| w.scores(part.block, part.phi, gains));
@@ -88,7 +88,7 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
             let cost = self.factored.cost(own) * problem.formulation().loss_scale;
             most += if own == 1 { cost + (gain + help - cost).max(0.0) } else { (gain + help + cost).max(0.0) };
         }
-        let h = most - problem.task().score(w, x, truth)?;
+        let h = most - problem.truth_score(i, w)?;
         Ok(problem.weight(i) * problem.slack(h.max(0.0)))
     }
 }
@@ -96,7 +96,7 @@ impl<'r, 'a, T: Task> Rough<'r, 'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Formulation;
+    use crate::problem::{Formulation, Output};
     use crate::random::Random;
     use crate::sparse::SparseMatrix;
     use crate::tasks::multilabel::{Multilabel, Pairs, SetLoss};
@@ -120,7 +120,7 @@ mod tests {
             let (helps, mut gains) = (rough.helps(&w), Vec::new());
             for i in 0..problem.len() {
                 let most = rough.slack_with(i, &w, &helps, &mut gains).unwrap();
-                let violations = every.iter().map(|y| problem.violation(i, &w, y).unwrap());
+                let violations = every.iter().map(|y| problem.violation(i, &w, &Output::new(y.clone())).unwrap());
                 let true_most = violations.fold(0.0, f64::max);
                 assert!(most >= true_most - 1e-9, "{most} is below {true_most}");
                 // Without pairs that score well nothing is left open but what bad ones forbid.

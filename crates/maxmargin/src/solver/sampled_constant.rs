@@ -19,11 +19,10 @@ use crate::error::{Error, Result};
 use crate::features::Collect;
 use crate::kernel::{Columns, Metric};
 use crate::parallel::{Pool, ranges};
-use crate::problem::{OracleScratch, Penalty, Problem};
+use crate::problem::{OracleScratch, Output, Penalty, Problem, Scratch};
 use crate::qp::{Cut, Qp};
 use crate::random::Random;
 use crate::sparse::{SparseMatrix, SparseView};
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// Sampled cuts, constant time.
@@ -57,12 +56,7 @@ impl Solver for SampledConstant {
         "sampled-constant"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         if self.size == 0 {
             return Err(Error::setting("sample-size", "must be at least 1"));
         }
@@ -124,9 +118,9 @@ struct Position {
     quiet: u32,
 }
 
-struct Run<'p, 'a, T: Task> {
+struct Run<'p, 'a> {
     solver: &'p SampledConstant,
-    problem: &'p Problem<'a, T>,
+    problem: &'p Problem<'a>,
     metric: Metric<'a>,
     pool: &'p Pool,
     qp: Qp,
@@ -137,10 +131,10 @@ struct Run<'p, 'a, T: Task> {
     scores: Weights,
 }
 
-impl<'p, 'a, T: Task> Run<'p, 'a, T> {
+impl<'p, 'a> Run<'p, 'a> {
     fn new(
         solver: &'p SampledConstant,
-        problem: &'p Problem<'a, T>,
+        problem: &'p Problem<'a>,
         metric: Metric<'a>,
         pool: &'p Pool,
         seed: u64,
@@ -222,7 +216,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         self.planes.push(vector);
         let row = course.in_oracle(|| self.products());
         let newest = self.planes.last().expect("pushed just now");
-        self.qp.push_with(0, Cut::from_entries(newest, rhs), &row);
+        self.qp.push_with(0, Cut::from_entries(newest, rhs), &row)?;
         let tolerance = self.position.tightening.of(0.1 * target);
         let before = self.qp.value();
         // Whatever precision it reaches, its value is an estimate.
@@ -297,7 +291,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
             if h <= 0.0 {
                 continue;
             }
-            let term = problem.term(problem.task().loss(problem.truth(i), &scratch.y));
+            let term = problem.term(problem.loss(i, &scratch.y));
             let share = share * problem.weight(i);
             slack += share * h;
             rhs += share * term.rhs;
@@ -352,11 +346,11 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
         let (scale, c) = (problem.formulation().loss_scale, problem.formulation().c);
         let sums = self.pool.map(ranges(sample.len(), PARTS), |range| {
             let mut scratch = OracleScratch::default();
-            let (mut slack, mut loss, mut task, mut y) = (0.0, 0.0, T::Scratch::default(), T::Output::default());
+            let (mut slack, mut loss, mut task, mut y) = (0.0, 0.0, Scratch::default(), Output::default());
             for &i in &sample[range] {
                 slack += problem.weight(i) * problem.oracle(i, &self.scores, &mut scratch)?;
-                problem.task().argmax(&self.scores, problem.input(i), None, &mut task, &mut y)?;
-                loss += scale * problem.task().loss(problem.truth(i), &y);
+                problem.predict(i, &self.scores, &mut task, &mut y)?;
+                loss += scale * problem.loss(i, &y);
             }
             Ok((slack, loss))
         });
@@ -370,7 +364,7 @@ impl<'p, 'a, T: Task> Run<'p, 'a, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.qp)?;
         out.put(&self.planes)?;

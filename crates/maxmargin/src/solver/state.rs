@@ -17,13 +17,12 @@ use crate::error::{Error, Result};
 use crate::features::{Block, Sink};
 use crate::problem::{Formulation, Penalty, Problem};
 use crate::sparse::SparseView;
-use crate::task::Task;
 use crate::weights::Weights;
 
 const MAGIC: &[u8; 16] = b"maxmargin state\n";
 
 /// Raised whenever the parts change: old states are refused, not misread.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 
 /// Magic and version in front, the checksum behind.
 const FRONT: usize = MAGIC.len() + 4;
@@ -209,11 +208,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn new<T: Task>(
-        solver: &(impl Solver + fmt::Debug),
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-    ) -> Self {
+    pub(super) fn new(solver: &dyn Solver, problem: &Problem<'_>, settings: &Settings) -> Self {
         Self {
             name: solver.name().to_owned(),
             solver: format!("{solver:?}"),
@@ -286,7 +281,7 @@ pub(super) fn check_weights(w: &Weights, d: usize) -> Result<()> {
 }
 
 /// The same of weights for this problem, which may have a kernel.
-pub(super) fn check_point<T: Task>(w: &Weights, problem: &Problem<'_, T>) -> Result<()> {
+pub(super) fn check_point(w: &Weights, problem: &Problem<'_>) -> Result<()> {
     let (d, has_kernel) = (problem.dimension(), problem.metric().is_some());
     let fits = is_dense(w, d) && w.coefficients().len() == d;
     check(fits && w.has_coefficients() == has_kernel && w.all(is_sound), "weights")
@@ -303,13 +298,13 @@ pub(super) fn check_form(w: &Weights, new: &Weights) -> Result<()> {
 }
 
 /// A number that changes with the examples: cuts of other examples would be false bounds.
-fn fingerprint<T: Task>(problem: &Problem<'_, T>) -> u64 {
+fn fingerprint(problem: &Problem<'_>) -> u64 {
     let mut sum = Fingerprint(0);
     for i in 0..problem.len() {
         sum.add(problem.weight(i).to_bits());
-        sum.add(problem.task().max_loss(problem.truth(i)).to_bits());
+        sum.add(problem.max_loss_of(i).to_bits());
         // An output that the task cannot describe fails soon enough; here it is left out.
-        drop(problem.task().features(problem.input(i), problem.truth(i), &mut sum));
+        drop(problem.add_truth(i, &mut sum));
     }
     // Inputs are the numbers of atoms then, which say nothing of the vectors.
     if let Some(metric) = problem.metric() {

@@ -40,7 +40,6 @@ use crate::features::Collect;
 use crate::parallel::{Pool, scope};
 use crate::problem::{Penalty, Problem};
 use crate::sparse::dot;
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// Averaged stochastic subgradient descent.
@@ -52,12 +51,7 @@ impl Solver for Subgradient {
         "subgradient"
     }
 
-    fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Result<Solution> {
+    fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
         super::refuse_kernel(self.name(), problem)?;
         if problem.formulation().penalty == Penalty::Hard {
             let rule = "subgradient needs slack; take one-slack or n-slack for the hard margin";
@@ -92,8 +86,8 @@ struct Position {
     looked: u32,
 }
 
-struct Run<'r, 'a, T: Task> {
-    problem: &'r Problem<'a, T>,
+struct Run<'r, 'a> {
+    problem: &'r Problem<'a>,
     pool: &'r Pool,
     u: Weights,
     average: Average,
@@ -102,18 +96,12 @@ struct Run<'r, 'a, T: Task> {
     start: Option<Weights>,
     order: Permutation,
     pace: Pace,
-    lanes: Lanes<'r, 'a, T>,
+    lanes: Lanes<'r, 'a>,
     collect: Collect,
 }
 
-impl<'r, 'a, T: Task> Run<'r, 'a, T> {
-    fn new(
-        problem: &'r Problem<'a, T>,
-        settings: &Settings,
-        pool: &'r Pool,
-        pace: Pace,
-        lanes: Lanes<'r, 'a, T>,
-    ) -> Self {
+impl<'r, 'a> Run<'r, 'a> {
+    fn new(problem: &'r Problem<'a>, settings: &Settings, pool: &'r Pool, pace: Pace, lanes: Lanes<'r, 'a>) -> Self {
         let d = problem.dimension();
         Self {
             problem,
@@ -202,7 +190,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
             let scale = self.scale(self.position.visits);
             if answer.h > 0.0 {
                 let (i, y, c) = (answer.i, &answer.y, problem.weight(answer.i));
-                let term = problem.term(problem.task().loss(problem.truth(i), y));
+                let term = problem.term(problem.loss(i, y));
                 let tau = if is_quadratic {
                     self.collect.clear();
                     problem.emit(i, y, term.factor, &mut self.collect)?;
@@ -236,7 +224,7 @@ impl<'r, 'a, T: Task> Run<'r, 'a, T> {
     }
 }
 
-impl<T: Task> Resumable for Run<'_, '_, T> {
+impl Resumable for Run<'_, '_> {
     fn write(&self, out: &mut Writer) -> Result<()> {
         out.put(&self.u)?;
         out.put(&self.average)?;

@@ -5,14 +5,13 @@ use crate::common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Exhaustive, RESCALINGS, Unlisted, bits_of, dual_coordinates, formulation, objective, separable,
-    to_relative_gap,
+    Any, Bits, Draw, Exhaustive, RESCALINGS, Typed, Unlisted, bits_of, dual_coordinates, formulation, objective,
+    separable, to_relative_gap,
 };
 use maxmargin::Error;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::{Observer, Progress, Report, Settings, Snapshot, State, Status};
 use maxmargin::sparse::SparseMatrix;
-use maxmargin::task::Task;
 use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::weights::Weights;
@@ -20,7 +19,7 @@ use maxmargin::weights::Weights;
 const SLACKS: [Penalty; 2] = [Penalty::Linear, Penalty::Quadratic];
 
 /// A run that has an end, with a certificate that holds.
-fn run<T: Exhaustive>(problem: &Problem<'_, T>, solver: &Any, settings: &Settings) -> Report {
+fn run<T: Exhaustive>(problem: &Typed<'_, T>, solver: &Any, settings: &Settings) -> Report {
     let mut rounds = 0;
     let mut patience = |_: &Progress| {
         rounds += 1;
@@ -50,7 +49,7 @@ fn converges<'a, T: Exhaustive>(
         for rescaling in RESCALINGS {
             for &c in cs {
                 let f = formulation(c, rescaling, penalty);
-                let problem = Problem::new(task, x, y, weights, f).unwrap();
+                let problem = Typed::new(task, x, y, weights, f).unwrap();
                 let settings = Settings { max_passes: Some(3000.0), ..to_relative_gap(1e-4) };
                 let reports = dual_coordinates().map(|solver| run(&problem, &solver, &settings));
                 for report in &reports {
@@ -113,7 +112,7 @@ fn never_worse_than_no_weights() {
     }
     let (task, views, c) = (Binary::new(5), x.views(), 1e7);
     let y: Vec<u32> = (0..200).map(|i| i % 2).collect();
-    let problem = Problem::new(&task, &views, &y, None, formulation(c, RESCALINGS[0], Penalty::Linear)).unwrap();
+    let problem = Typed::new(&task, &views, &y, None, formulation(c, RESCALINGS[0], Penalty::Linear)).unwrap();
     for passes in [1.0, 3.0, 30.0, 3000.0] {
         let settings = Settings { max_passes: Some(passes), ..to_relative_gap(1e-4) };
         for solver in dual_coordinates() {
@@ -161,7 +160,7 @@ fn many_outputs_and_a_large_loss() {
     for penalty in SLACKS {
         for rescaling in RESCALINGS {
             let f = Formulation { loss_scale: 100.0, ..formulation(2.0, rescaling, penalty) };
-            let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+            let problem = Typed::new(&task, &views, &y, None, f).unwrap();
             for solver in dual_coordinates() {
                 let report = run(&problem, &solver, &to_relative_gap(1e-5));
                 assert_eq!(report.status, Status::Converged, "{report:?}");
@@ -182,8 +181,8 @@ fn a_gap_below_rounding() {
             for solver in dual_coordinates() {
                 let settings = to_relative_gap(1e-17);
                 let reports = [
-                    run(&Problem::new(&many, &views, &y, None, f).unwrap(), &solver, &settings),
-                    run(&Problem::new(&two, &views, &bits, None, f).unwrap(), &solver, &settings),
+                    run(&Typed::new(&many, &views, &y, None, f).unwrap(), &solver, &settings),
+                    run(&Typed::new(&two, &views, &bits, None, f).unwrap(), &solver, &settings),
                 ];
                 for report in reports {
                     assert!(matches!(report.status, Status::Stalled | Status::Converged), "{report:?}");
@@ -195,7 +194,7 @@ fn a_gap_below_rounding() {
 }
 
 /// What is refused, and the way out.
-fn rule<T: Task>(problem: &Problem<'_, T>) -> (&'static str, String) {
+fn rule(problem: &Problem<'_>) -> (&'static str, String) {
     let [solver, ..] = dual_coordinates();
     match solver.try_solve(problem, &Settings::default(), &mut ()) {
         Err(Error::Setting { name, rule }) => (name, rule),
@@ -240,7 +239,7 @@ fn states_of_every_phase() {
     let (x, y, task) = (draw.matrix(60, 3), draw.labels(60, 3), Multiclass::new(3, draw.costs(3)));
     let views = x.views();
     for f in SLACKS.map(|penalty| formulation(300.0, Rescaling::Margin, penalty)) {
-        let at = |c: f64| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+        let at = |c: f64| Typed::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
         let problem = at(f.c);
         for solver in dual_coordinates() {
             let settings = to_relative_gap(1e-7);
@@ -277,10 +276,10 @@ fn warm_starts() {
         for solver in dual_coordinates() {
             for scale in [0.0, 1.0, 100.0] {
                 let settings = Settings { warm_start: Some(draw.weights(4, scale)), ..to_relative_gap(1e-6) };
-                let report = run(&Problem::new(&two, &views, &y, None, f).unwrap(), &solver, &settings);
+                let report = run(&Typed::new(&two, &views, &y, None, f).unwrap(), &solver, &settings);
                 assert_eq!(report.status, Status::Converged, "{report:?}");
                 let settings = Settings { warm_start: Some(draw.weights(2, scale)), ..settings };
-                let problem = Problem::new(&one, &views, &[0; 40], None, f).unwrap();
+                let problem = Typed::new(&one, &views, &[0; 40], None, f).unwrap();
                 assert_eq!(run(&problem, &solver, &settings).status, Status::Converged, "nothing to learn, {solver:?}");
             }
         }
@@ -298,7 +297,7 @@ fn renamed_classes() {
         let f = formulation(2.0, Rescaling::Margin, penalty);
         for solver in dual_coordinates() {
             let solve = |y: &[u32]| {
-                let problem = Problem::new(&task, &views, y, None, f).unwrap();
+                let problem = Typed::new(&task, &views, y, None, f).unwrap();
                 solver.solve(&problem, &to_relative_gap(1e-10), &mut ())
             };
             let (a, b) = (solve(&y), solve(&renamed));

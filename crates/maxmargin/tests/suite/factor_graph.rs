@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{Draw, PENALTIES, RESCALINGS, formulation, psi};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, OracleScratch, Output, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::gdmm::Gdmm;
 use maxmargin::solver::{Certificate, Settings, Solver, Status, Stop};
@@ -140,7 +140,7 @@ proptest! {
             for (i, x) in inputs.iter().enumerate() {
                 let (mut worst, truth) = (0.0_f64, &truths[i]);
                 for y in all_labellings(&x.domains).iter().filter(|y| *y != truth) {
-                    worst = worst.max(problem.violation(i, &w, y).unwrap());
+                    worst = worst.max(problem.violation(i, &w, &Output::new(y.clone())).unwrap());
                     shortfall = shortfall.max(1.0 - task.margin(&w, x, truth, y).unwrap());
                 }
                 let h = problem.oracle(i, &w, &mut scratch).unwrap();

@@ -2,8 +2,8 @@
 
 use crate::common;
 
-use common::{certified, dual_coordinates, formulation, has_coordinates, patience, to_gap, to_relative_gap};
-use maxmargin::problem::{Penalty, Problem, Rescaling};
+use common::{Typed, certified, dual_coordinates, formulation, has_coordinates, patience, to_gap, to_relative_gap};
+use maxmargin::problem::{Penalty, Rescaling};
 use maxmargin::solver::{Solution, Status};
 use maxmargin::sparse::SparseMatrix;
 use maxmargin::task::Task;
@@ -11,7 +11,7 @@ use maxmargin::tasks::binary::Binary;
 use maxmargin::tasks::multiclass::{Costs, Multiclass};
 
 /// Every certified solver finds this value, and these weights.
-fn is_solved_by<T: Task>(problem: &Problem<'_, T>, value: f64, weights: &[f64]) {
+fn is_solved_by<T: Task>(problem: &Typed<'_, T>, value: f64, weights: &[f64]) {
     let coordinates = if has_coordinates(problem) { dual_coordinates().to_vec() } else { Vec::new() };
     for solver in certified(problem.len()).into_iter().chain(coordinates) {
         let stop = if problem.formulation().penalty == Penalty::Hard { to_relative_gap(1e-9) } else { to_gap(1e-9) };
@@ -54,7 +54,7 @@ fn two_points_on_a_line() {
     ];
     for (c, penalty, value, w) in cases {
         for rescaling in [Rescaling::Margin, Rescaling::Slack] {
-            let problem = Problem::new(&task, &views, &y, None, formulation(c, rescaling, penalty)).unwrap();
+            let problem = Typed::new(&task, &views, &y, None, formulation(c, rescaling, penalty)).unwrap();
             is_solved_by(&problem, value, &[w]);
         }
     }
@@ -92,7 +92,7 @@ fn three_classes_on_three_axes() {
         let task = Multiclass::new(3, Costs::table(3, table).unwrap());
         let weights: Vec<f64> =
             (0..9).map(|at| if at / 3 == at % 3 { 2.0 * margin / 3.0 } else { -margin / 3.0 }).collect();
-        let problem = Problem::new(&task, &views, &y, None, formulation(c, rescaling, penalty)).unwrap();
+        let problem = Typed::new(&task, &views, &y, None, formulation(c, rescaling, penalty)).unwrap();
         is_solved_by(&problem, value, &weights);
     }
 }
@@ -109,6 +109,6 @@ fn weighted_opponents() {
     let (task, views, y, weights) = (Binary::new(1), x.views(), [1, 0], [3.0, 1.0]);
     for (c, value, w) in [(0.5, 7.0 / 8.0, 0.5), (8.0, 8.5, 1.0)] {
         let f = formulation(c, Rescaling::Margin, Penalty::Linear);
-        is_solved_by(&Problem::new(&task, &views, &y, Some(&weights), f).unwrap(), value, &[w]);
+        is_solved_by(&Typed::new(&task, &views, &y, Some(&weights), f).unwrap(), value, &[w]);
     }
 }

@@ -15,12 +15,11 @@ use maxmargin::solver::cutting_plane::Placement;
 use maxmargin::solver::n_slack::Update;
 use maxmargin::solver::{Certificate, Observer, Progress, Settings, Snapshot, State, Status};
 use maxmargin::sparse::SparseMatrix;
-use maxmargin::task::Task;
 use maxmargin::tasks::multiclass::Costs;
 use maxmargin::tasks::tagging::{Sentence, Shape as Model, TagLoss, Tagging};
 
 /// A few of each kind.
-fn ways<T: Task>(problem: &Problem<'_, T>) -> Vec<Way> {
+fn ways(problem: &Problem<'_>) -> Vec<Way> {
     let penalty = problem.formulation().penalty;
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
@@ -146,7 +145,7 @@ fn reread(state: &State) -> State {
     State::from_bytes(state.as_bytes().to_vec()).unwrap()
 }
 
-fn ends_the_same<T: Task>(problem: &Problem<'_, T>) {
+fn ends_the_same(problem: &Problem<'_>) {
     for solver in ways(problem) {
         let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
         let mut recorder = Recorder::default();
@@ -183,7 +182,7 @@ fn classes() {
 }
 
 /// Sentences of three tokens, with a kernel on their features.
-fn tagging(f: Formulation, then: impl FnOnce(&Problem<'_, Tagging>)) {
+fn tagging(f: Formulation, then: impl FnOnce(&Problem<'_>)) {
     let mut draw = Draw(3);
     let (x, y): (_, Vec<Vec<u32>>) = (draw.matrix(36, 2), (0..12).map(|_| draw.labels(3, 3)).collect());
     let kernelled = Kernelled::new(RBF, &x);
@@ -202,7 +201,7 @@ fn sentences() {
 }
 
 /// Another C: training begins near its end, and its certificate agrees with that of a run from scratch.
-fn path<T: Task>(problem: &Problem<'_, T>) {
+fn path(problem: &Problem<'_>) {
     for solver in ways(problem) {
         for steps in [[1.0, 2.0, 5.0], [5.0, 2.0, 1.0], [1.0, 100.0, 0.1]] {
             let mut state = None;
@@ -275,7 +274,7 @@ fn a_state_of_another_kernel_is_refused() {
 }
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
-fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
+fn survives_damage(saved: &Problem<'_>, resumed: &Problem<'_>) {
     for solver in ways(saved) {
         let settings = settings(&solver, saved.formulation());
         let mut recorder = Recorder::default();

@@ -48,7 +48,7 @@ fn explicit(kernel: Standard, x: &SparseMatrix, d: u32) -> SparseMatrix {
 }
 
 /// `D <= min P <= P` of the linear problem by a tight run; None where the data cannot be separated.
-fn tight<T: Task>(linear: &Problem<'_, T>) -> Option<(f64, f64)> {
+fn tight(linear: &Problem<'_>) -> Option<(f64, f64)> {
     let solution = common::n_slack(Update::Batch(50)).solve(linear, &to_relative_gap(1e-6), &mut patience());
     match solution.report.status {
         Status::Infeasible => None,
@@ -63,7 +63,7 @@ fn slip(primal: f64) -> f64 {
 }
 
 /// Every solver on the kernel's problem, where the linear one says what its minimum is.
-fn agrees<T: Task>(problem: &Problem<'_, T>, minimum: Option<(f64, f64)>) {
+fn agrees(problem: &Problem<'_>, minimum: Option<(f64, f64)>) {
     let is_hard = problem.formulation().penalty == Penalty::Hard;
     let settings = if is_hard { to_relative_gap(1e-4) } else { to_gap(1e-4) };
     for solver in proving(problem) {
@@ -257,7 +257,8 @@ proptest! {
         let settings = to_relative_gap(1e-6);
         let linear = common::n_slack(Update::Batch(50)).solve(&Problem::new(&task, &views, &y, None, f).unwrap(), &settings, &mut patience());
         let expansion = low.expansion(linear.weights.as_slice(), 3).unwrap();
-        Kernelled::new(QUADRATIC, &x).classes(&costs, &y, None, f, |problem| {
+        let kernelled = Kernelled::new(QUADRATIC, &x);
+        kernelled.classes(&costs, &y, None, f, |problem| {
             let exact = Way::Any(common::n_slack(Update::Batch(50))).solve(problem, &settings, &mut patience());
             prop_assert_eq!(exact.report.status, linear.report.status);
             if exact.report.status != Status::Converged {
@@ -269,9 +270,9 @@ proptest! {
             let mut scores = vec![0.0; 3 * n.min(x.rows())];
             expansion.scores(&x.views(), &mut scores);
             let scale = scores.iter().fold(1.0, |a: f64, s| a.max(s.abs()));
-            let hot = problem.task().blocks()[0];
+            let hot = problem.blocks()[0];
             for i in 0..x.rows() {
-                let atom = problem.input(i).indices()[0];
+                let atom = kernelled.hot.row(i).indices()[0];
                 for s in 0..3 {
                     let ours = exact.weights.as_slice()[hot.at(atom, s)];
                     prop_assert!((ours - scores[3 * i + s as usize]).abs() <= 0.02 * scale, "{} and {}", ours, scores[3 * i + s as usize]);
@@ -424,7 +425,7 @@ fn warm_starts() {
 }
 
 /// Of every solver: it ends soon, nothing is NaN, and what is said is true.
-fn survives<T: Task>(problem: &Problem<'_, T>, what: &str) {
+fn survives(problem: &Problem<'_>, what: &str) {
     let settings = Settings { max_passes: Some(60.0), ..to_gap(0.01 * problem.max_loss()) };
     let is_definite = problem.metric().unwrap().gram().kernel().standard().is_none_or(|k| k.is_definite());
     for solver in all_ways(problem) {

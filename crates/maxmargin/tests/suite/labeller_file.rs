@@ -109,6 +109,7 @@ fn graphs() -> (Graphs, GraphLabeller) {
     let inputs: Vec<&Graph> = data.graphs.iter().collect();
     let problem = Problem::new(&task, &inputs, &data.labels, None, formulation()).unwrap();
     let solution = Bcfw::default().solve(&problem, &Settings::default(), &mut ()).unwrap();
+    drop(problem); // which borrows the data
     let model = GraphLabeller {
         shape: task.shape().clone(),
         formulation: formulation(),

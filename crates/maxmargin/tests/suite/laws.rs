@@ -3,11 +3,11 @@
 use crate::common;
 
 use common::{
-    Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, constraints, formulation, objective, psi, worst,
+    Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Typed, Unlisted, constraints, formulation, objective, psi, worst,
 };
 use maxmargin::Error;
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, OracleScratch, Output, Penalty, Problem, Rescaling};
 use maxmargin::sparse::{SparseView, dot};
 use maxmargin::task::LossTerm;
 use maxmargin::tasks::binary::Binary;
@@ -46,7 +46,7 @@ where
 }
 
 /// The hard margin's v by exhaustive search: infinite where no multiple of w will do.
-fn shortfall<T: Exhaustive>(problem: &Problem<'_, T>, w: &Weights) -> f64 {
+fn shortfall<T: Exhaustive>(problem: &Typed<'_, T>, w: &Weights) -> f64 {
     let all = (0..problem.len()).filter(|&i| problem.weight(i) > 0.0).flat_map(|i| constraints(problem, i));
     all.map(|c| {
         let left = dot(&c.lhs, w.as_slice());
@@ -72,7 +72,7 @@ fn each_formulation(mut check: impl FnMut(Formulation)) {
 }
 
 /// The oracle, the objective and the shortfall of a problem whose oracle is exact.
-fn is_exact<T: Exhaustive>(problem: &Problem<'_, T>, draw: &mut Draw) {
+fn is_exact<T: Exhaustive>(problem: &Typed<'_, T>, draw: &mut Draw) {
     let pool = Pool::new(1).unwrap();
     let mut scratch = OracleScratch::default();
     for scale in [0.0, 0.3, 3.0] {
@@ -82,7 +82,7 @@ fn is_exact<T: Exhaustive>(problem: &Problem<'_, T>, draw: &mut Draw) {
             assert!((h - best).abs() <= 1e-9 * (1.0 + best), "oracle {h}, best {best}");
             let of_y = problem.violation(i, &w, &scratch.y).unwrap();
             assert!((h - of_y).abs() <= 1e-9 * (1.0 + h), "oracle {h}, its output {of_y}");
-            assert!(h > 0.0 || scratch.y == *problem.truth(i), "H = 0 belongs to the truth");
+            assert!(h > 0.0 || problem.is_truth(i, &scratch.y), "H = 0 belongs to the truth");
         }
         if problem.formulation().penalty == Penalty::Hard {
             let (v, best) = (problem.worst_shortfall(&w, &pool).unwrap(), shortfall(problem, &w));
@@ -105,7 +105,7 @@ proptest! {
         let (x, y) = (draw.matrix(n, d), draw.labels(n, 2));
         let (task, views, c) = (Binary::new(d), x.views(), draw.example_weights(n));
         obeys(&task, &views, &y, &mut draw);
-        each_formulation(|f| is_exact(&Problem::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
+        each_formulation(|f| is_exact(&Typed::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
     }
 
     #[test]
@@ -116,7 +116,7 @@ proptest! {
         for costs in tables(&mut draw, classes) {
             let task = Multiclass::new(d, costs);
             obeys(&task, &views, &y, &mut draw);
-            each_formulation(|f| is_exact(&Problem::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
+            each_formulation(|f| is_exact(&Typed::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
         }
     }
 
@@ -129,7 +129,7 @@ proptest! {
             let y = draw.labels(n, task.classes().len() as u32);
             let y = common::taxonomy::labels(&task, &y);
             obeys(&task, &views, &y, &mut draw);
-            each_formulation(|f| is_exact(&Problem::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
+            each_formulation(|f| is_exact(&Typed::new(&task, &views, &y, Some(&c), f).unwrap(), &mut draw));
         }
     }
 
@@ -157,7 +157,7 @@ proptest! {
         let (x, y, costs) = (draw.matrix(n, d), draw.labels(n, classes as u32), draw.costs(classes));
         let views = x.views();
         let (listed, unlisted) = (Multiclass::new(d, costs.clone()), Unlisted(Multiclass::new(d, costs)));
-        let outputs: Vec<u32> = (0..classes as u32).collect();
+        let outputs: Vec<Output> = (0..classes as u32).map(Output::new).collect();
         for rescaling in RESCALINGS {
             let f = formulation(1.0, rescaling, Penalty::Linear);
             let with = Problem::new(&listed, &views, &y, None, f).unwrap();
@@ -180,7 +180,7 @@ fn unlisted_is_sound<T>(task: &T, views: &[SparseView<'_>], y: &[T::Output], c: 
 where
     T: Exhaustive + for<'a> maxmargin::task::Task<Input<'a> = SparseView<'a>>,
 {
-    let problem = Problem::new(task, views, y, Some(c), f);
+    let problem = Typed::new(task, views, y, Some(c), f);
     if f.rescaling == Rescaling::Margin && f.penalty == Penalty::Quadratic {
         let error = problem.err().expect("needs argmax score + sqrt(loss)");
         assert!(matches!(error, Error::Setting { name: "penalty", .. }), "{error}");
@@ -202,7 +202,7 @@ where
             assert!(h >= 0.0 && h <= best + 1e-9 * (1.0 + best), "search {h}, best {best}");
             let of_y = problem.violation(i, &w, &scratch.y).unwrap();
             assert!((h - of_y).abs() <= 1e-9 * (1.0 + h), "search {h}, its output {of_y}");
-            assert!(h > 0.0 || scratch.y == *problem.truth(i), "H = 0 belongs to the truth");
+            assert!(h > 0.0 || problem.is_truth(i, &scratch.y), "H = 0 belongs to the truth");
             // At w = 0 the most loss wins, which the search must see.
             assert!(scale > 0.0 || (h - best).abs() <= 1e-9, "search {h} at w = 0, best {best}");
         }

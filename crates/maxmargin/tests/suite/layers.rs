@@ -51,6 +51,11 @@ fn may_use(user: &str, used: &str) -> bool {
 }
 
 fn sources() -> Vec<(PathBuf, String)> {
+    sources_in("src")
+}
+
+/// The sources in a folder beside this crate's Cargo.toml, with their paths in it.
+fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -61,7 +66,7 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut paths = Vec::new();
     walk(&root, &mut paths);
     paths.sort();
@@ -151,6 +156,20 @@ fn no_module_uses_one_above_it() {
         }
     }
     assert!(upward.is_empty(), "upward dependencies:\n{}", upward.join("\n"));
+}
+
+/// Solvers and the program see examples by number: what is generic over a task is compiled once for each.
+#[test]
+fn no_solver_is_generic_over_a_task() {
+    let solvers = sources().into_iter().filter(|s| module(&s.0) == "solver" && !s.0.ends_with("tests.rs"));
+    let program = sources_in("../maxmargin-cli/src").into_iter();
+    for (path, text) in solvers.chain(program) {
+        for (number, line) in code(&text) {
+            for word in ["T: Task", "impl Task", "dyn Task"] {
+                assert!(!line.contains(word), "{}:{number}: generic over a task", path.display());
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
-    n_slack, separable, to_relative_gap,
+    Any, Bits, Draw, Typed, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations,
+    has_coordinates, n_slack, separable, to_relative_gap,
 };
 use maxmargin::inference::align::{Op, Path, Reach, Run};
 use maxmargin::parallel::Pool;
@@ -23,7 +23,7 @@ use maxmargin::tasks::taxonomy::{Architecture, NodeLoss, Taxonomy};
 
 const N: usize = 70;
 
-fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
+fn solvers<T: Task>(problem: &Typed<'_, T>) -> Vec<Any> {
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
         cuts(1, Some(3), Placement::LineSearch),
@@ -55,7 +55,7 @@ fn bits(p: &Progress) -> Vec<u64> {
 }
 
 /// One run, with its stream checked on the way.
-fn run<T: Task>(problem: &Problem<'_, T>, solver: &Any, threads: usize) -> (Vec<Vec<u64>>, Solution) {
+fn run(problem: &Problem<'_>, solver: &Any, threads: usize) -> (Vec<Vec<u64>>, Solution) {
     let is_hard = problem.formulation().penalty == Penalty::Hard;
     let stop = if is_hard { to_relative_gap(0.01) } else { solver.stop(0.005) };
     let settings = Settings { threads, max_passes: Some(3000.0), ..stop };
@@ -91,7 +91,7 @@ fn run<T: Task>(problem: &Problem<'_, T>, solver: &Any, threads: usize) -> (Vec<
     (stream, solution)
 }
 
-fn same_bits_for_all_threads<T: Task>(problem: &Problem<'_, T>) {
+fn same_bits_for_all_threads<T: Task>(problem: &Typed<'_, T>) {
     for solver in solvers(problem) {
         let (stream, solution) = run(problem, &solver, 1);
         for threads in [2, 5] {
@@ -109,7 +109,7 @@ fn binary() {
     let (x, y) = separable(&mut draw, N, 5, 2);
     let (task, views, c) = (Binary::new(5), x.views(), draw.example_weights(N));
     for f in formulations(true) {
-        same_bits_for_all_threads(&Problem::new(&task, &views, &y, Some(&c), f).unwrap());
+        same_bits_for_all_threads(&Typed::new(&task, &views, &y, Some(&c), f).unwrap());
     }
 }
 
@@ -123,7 +123,7 @@ fn multiclass() {
     noisy[0] = (noisy[0] + 1) % 4;
     for f in formulations(true) {
         let labels = if f.penalty == Penalty::Hard { &y } else { &noisy };
-        same_bits_for_all_threads(&Problem::new(&task, &views, labels, None, f).unwrap());
+        same_bits_for_all_threads(&Typed::new(&task, &views, labels, None, f).unwrap());
     }
 }
 
@@ -137,7 +137,7 @@ fn taxonomies() {
     let (views, y) = (x.views(), common::taxonomy::labels(&task, &y));
     for f in formulations(true) {
         let f = Formulation { c: 0.5, ..f };
-        same_bits_for_all_threads(&Problem::new(&task, &views, &y, None, f).unwrap());
+        same_bits_for_all_threads(&Typed::new(&task, &views, &y, None, f).unwrap());
     }
 }
 
@@ -147,7 +147,7 @@ fn unlisted() {
     let (x, y) = separable(&mut draw, N, 4, 3);
     let (task, views) = (Unlisted(Multiclass::new(4, draw.costs(3))), x.views());
     for f in formulations(false) {
-        same_bits_for_all_threads(&Problem::new(&task, &views, &y, None, f).unwrap());
+        same_bits_for_all_threads(&Typed::new(&task, &views, &y, None, f).unwrap());
     }
 }
 
@@ -177,7 +177,7 @@ fn alignments() {
     let outputs = vec![Aligned { candidate: 0, residues: 11, path }; N];
     let (task, inputs) = (Alignment::new(settings), queries.iter().collect::<Vec<&Query>>());
     for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
-        same_bits_for_all_threads(&Problem::new(&task, &inputs, &outputs, None, f).unwrap());
+        same_bits_for_all_threads(&Typed::new(&task, &inputs, &outputs, None, f).unwrap());
     }
 }
 
@@ -187,5 +187,5 @@ fn chains() {
     let (x, task) = (draw.matrix(N, 3), Bits::new(3, 3));
     let (views, y) = (x.views(), task.labels(&mut draw, N));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    same_bits_for_all_threads(&Problem::new(&task, &views, &y, None, f).unwrap());
+    same_bits_for_all_threads(&Typed::new(&task, &views, &y, None, f).unwrap());
 }

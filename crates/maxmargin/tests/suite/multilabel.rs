@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use common::{Any, Draw, PENALTIES, RESCALINGS, bits_of, formulation, psi, to_relative_gap};
 use maxmargin::parallel::Pool;
-use maxmargin::problem::{Formulation, OracleScratch, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, OracleScratch, Output, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::Bcfw;
 use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
 use maxmargin::solver::{Observer, Progress, Settings, Snapshot, Solution, State, Status};
@@ -88,7 +88,8 @@ proptest! {
                     let mut scratch = OracleScratch::default();
                     for i in 0..problem.len() {
                         let h = problem.oracle(i, &w, &mut scratch).unwrap();
-                        let best = all_sets(labels).iter().map(|y| problem.violation(i, &w, y).unwrap()).fold(0.0, f64::max);
+                        let violation = |y: Vec<u32>| problem.violation(i, &w, &Output::new(y)).unwrap();
+                        let best = all_sets(labels).into_iter().map(violation).fold(0.0, f64::max);
                         prop_assert!((h - best).abs() <= 1e-9, "{h} is not {best}");
                     }
                 }

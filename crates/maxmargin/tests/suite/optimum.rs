@@ -3,8 +3,8 @@
 use crate::common;
 
 use common::{
-    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Unlisted, bcfws, certified, dual_coordinates, formulation,
-    has_coordinates, optimum, patience, separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Exhaustive, PENALTIES, RESCALINGS, Typed, Unlisted, bcfws, certified, dual_coordinates,
+    formulation, has_coordinates, optimum, patience, separable, to_gap, to_relative_gap,
 };
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
 use maxmargin::solver::{Certificate, Settings, Status};
@@ -16,7 +16,7 @@ use maxmargin::tasks::multiclass::{Costs, Multiclass};
 const REFEREE: f64 = 1e-6;
 
 /// Converged, with `dual <= optimum <= primal` and the primal within the target; or what is wrong.
-fn verdict<T: Exhaustive>(problem: &Problem<'_, T>, solver: &Any, settings: &Settings, best: f64) -> Option<String> {
+fn verdict(problem: &Problem<'_>, solver: &Any, settings: &Settings, best: f64) -> Option<String> {
     let report = solver.solve(problem, settings, &mut patience()).report;
     let slip = REFEREE * (1.0 + best);
     let fault = if report.status != Status::Converged {
@@ -42,7 +42,7 @@ fn all_well(faults: impl Iterator<Item = String>) {
 }
 
 /// Every solver that the problem's penalty allows.
-fn faults<T: Exhaustive>(problem: &Problem<'_, T>) -> Vec<String> {
+fn faults<T: Exhaustive>(problem: &Typed<'_, T>) -> Vec<String> {
     let best = optimum(problem).expect("a feasible problem");
     let penalty = problem.formulation().penalty;
     let settings = if penalty == Penalty::Hard { to_relative_gap(1e-4) } else { to_gap(1e-4) };
@@ -80,7 +80,7 @@ fn multiclass() {
         let (views, noisy, c) = (x.views(), noisy.views(), draw.example_weights(n));
         for f in formulations() {
             let (views, y) = if f.penalty == Penalty::Hard { (&views, &y) } else { (&noisy, &noisy_y) };
-            wrong.extend(faults(&Problem::new(&task, views, y, Some(&c), f).unwrap()));
+            wrong.extend(faults(&Typed::new(&task, views, y, Some(&c), f).unwrap()));
         }
     }
     all_well(wrong.into_iter());
@@ -108,7 +108,7 @@ fn taxonomies() {
                     continue;
                 }
                 let (views, y) = if is_hard { (&views, &y) } else { (&noisy, &noisy_y) };
-                wrong.extend(faults(&Problem::new(&task, views, y, Some(&c), f).unwrap()));
+                wrong.extend(faults(&Typed::new(&task, views, y, Some(&c), f).unwrap()));
             }
         }
     }
@@ -125,7 +125,7 @@ fn binary() {
         let (x, y) = separable(&mut draw, n, d, 2);
         let views = x.views();
         for f in formulations() {
-            wrong.extend(faults(&Problem::new(&task, &views, &y, None, f).unwrap()));
+            wrong.extend(faults(&Typed::new(&task, &views, &y, None, f).unwrap()));
         }
     }
     all_well(wrong.into_iter());
@@ -143,13 +143,13 @@ fn unlisted() {
         let (chain, task) = (Bits::new(d, 3), Unlisted(Multiclass::new(d, draw.costs(4))));
         let (bits, labels) = (chain.labels(&mut draw, n), draw.labels(n, 4));
         let f = formulation(3.0, Rescaling::Margin, Penalty::Linear);
-        wrong.extend(faults(&Problem::new(&chain, &views, &bits, Some(&c), f).unwrap()));
-        wrong.extend(faults(&Problem::new(&task, &views, &labels, Some(&c), f).unwrap()));
+        wrong.extend(faults(&Typed::new(&chain, &views, &bits, Some(&c), f).unwrap()));
+        wrong.extend(faults(&Typed::new(&task, &views, &labels, Some(&c), f).unwrap()));
 
         let (x, labels) = separable(&mut draw, n, d, 4);
         let views = x.views();
         let f = formulation(1.0, Rescaling::Margin, Penalty::Hard);
-        wrong.extend(faults(&Problem::new(&task, &views, &labels, Some(&c), f).unwrap()));
+        wrong.extend(faults(&Typed::new(&task, &views, &labels, Some(&c), f).unwrap()));
     }
     all_well(wrong.into_iter());
 }
@@ -167,7 +167,7 @@ fn examples_of_weight_zero() {
     c.push(0.0);
     let task = Multiclass::new(3, Costs::zero_one(3));
     let views = x.views();
-    all_well(formulations().flat_map(|f| faults(&Problem::new(&task, &views, &y, Some(&c), f).unwrap())));
+    all_well(formulations().flat_map(|f| faults(&Typed::new(&task, &views, &y, Some(&c), f).unwrap())));
 }
 
 /// Wrong outputs may cost nothing: margin rescaling then asks that they score no more than the truth, with slack
@@ -181,7 +181,7 @@ fn errors_that_cost_nothing() {
         let costs = Costs::table(3, vec![0.0, 0.0, 1.0, 0.5, 0.0, 0.0, 2.0, 1.0, 0.0]).unwrap();
         let (task, views) = (Multiclass::new(3, costs), x.views());
         for f in formulations() {
-            match Problem::new(&task, &views, &y, None, f) {
+            match Typed::new(&task, &views, &y, None, f) {
                 Ok(problem) => wrong.extend(faults(&problem)),
                 Err(refusal) => {
                     assert_eq!((f.penalty, f.rescaling), (Penalty::Hard, Rescaling::Margin), "{refusal}");
@@ -217,7 +217,7 @@ fn infeasible() {
         for task in &tasks {
             for rescaling in RESCALINGS {
                 let f = formulation(1.0, rescaling, Penalty::Hard);
-                let problem = Problem::new(task, &views, y, None, f).unwrap();
+                let problem = Typed::new(task, &views, y, None, f).unwrap();
                 assert_eq!(optimum(&problem), None);
                 for solver in certified(problem.len()) {
                     let report = solver.solve(&problem, &to_relative_gap(1e-3), &mut patience()).report;
@@ -241,7 +241,7 @@ fn warm_starts_keep_the_bound_honest() {
     let views = x.views();
     let mut wrong = Vec::new();
     for f in formulations() {
-        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        let problem = Typed::new(&task, &views, &y, None, f).unwrap();
         let best = optimum(&problem).expect("a feasible problem");
         for scale in [0.1, 1.0, 10.0] {
             let start = draw.weights(problem.dimension(), scale);

@@ -210,8 +210,8 @@ fn long_sentences_are_searched_and_said_to_be() {
     let solution = Any::Cuts(CuttingPlane::default()).solve(&problem, &to_relative_gap(0.1), &mut ());
     assert_eq!(solution.report.certificate, Certificate::Estimate);
     // What the search finds is never more than the maximum, and never less than the truth.
-    let exact = Parsing::new(task.grammar().clone(), ParseSettings { exact_words: 40, ..settings }).unwrap();
-    let exact = Problem::new(&exact, &views, &outputs, None, Formulation::default()).unwrap();
+    let exact_task = Parsing::new(task.grammar().clone(), ParseSettings { exact_words: 40, ..settings }).unwrap();
+    let exact = Problem::new(&exact_task, &views, &outputs, None, Formulation::default()).unwrap();
     let (mut a, mut b) = (OracleScratch::default(), OracleScratch::default());
     for (i, x) in views.iter().enumerate() {
         let found = problem.oracle(i, &solution.weights, &mut a).unwrap();
@@ -224,7 +224,7 @@ fn long_sentences_are_searched_and_said_to_be() {
         for penalty in [Penalty::Linear, Penalty::Quadratic] {
             let f = Formulation { c: 5.0, rescaling, penalty, ..Formulation::default() };
             let searched = Problem::new(&task, &views, &outputs, None, f).unwrap();
-            let exact = Problem::new(exact.task(), &views, &outputs, None, f).unwrap();
+            let exact = Problem::new(&exact_task, &views, &outputs, None, f).unwrap();
             let mut draw = Draw(3);
             for size in [0.0, 0.02, 0.1, 1.0] {
                 let w = Weights::from((0..task.dimension()).map(|_| size * draw.signed()).collect::<Vec<f64>>());

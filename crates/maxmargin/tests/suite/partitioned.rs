@@ -19,14 +19,14 @@ use proptest::prelude::*;
 
 /// Examples in memory, cut into partitions, these into groups.
 struct Field<'f> {
-    groups: Vec<Vec<Problem<'f, Multiclass>>>,
+    groups: Vec<Vec<Problem<'f>>>,
     pool: Pool,
     asked: Mutex<usize>,
 }
 
 impl Field<'_> {
     fn facts(&self) -> Vec<Facts> {
-        let of_group = |group: &Vec<Problem<'_, Multiclass>>| Facts {
+        let of_group = |group: &Vec<Problem<'_>>| Facts {
             examples: group.iter().map(Problem::len).sum(),
             max_loss: group.iter().map(|part| part.len() as f64 * part.usual_loss()).sum(),
             is_exact: group.iter().all(Problem::oracle_is_exact),
@@ -39,7 +39,7 @@ impl Partitions for Field<'_> {
     fn cuts(&self, w: &[f64]) -> Result<Vec<(Vec<f64>, f64)>> {
         *self.asked.lock().unwrap() += 1;
         let w = Weights::from(w.to_vec());
-        let sum = |group: &Vec<Problem<'_, Multiclass>>| {
+        let sum = |group: &Vec<Problem<'_>>| {
             let mut sum = (vec![0.0; w.len()], 0.0);
             for part in group {
                 let (lhs, rhs) = Partition::new(part)?.cut(&w, &self.pool)?;

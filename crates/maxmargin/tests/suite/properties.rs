@@ -5,7 +5,7 @@ use crate::common;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, certified, cuts, dual_coordinates, formulation, n_slack, objective, separable, to_gap,
+    Any, Bits, Draw, Typed, certified, cuts, dual_coordinates, formulation, n_slack, objective, separable, to_gap,
     to_relative_gap,
 };
 use maxmargin::Error;
@@ -194,7 +194,7 @@ fn a_warm_start_helps() {
         let (x, y, task) = noisy(seed, 30);
         let views = x.views();
         let f = formulation(5.0, Rescaling::Margin, Penalty::Linear);
-        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        let problem = Typed::new(&task, &views, &y, None, f).unwrap();
         for (solver, rounds) in some_solvers().iter().zip(&mut rounds) {
             let cold = solver.solve(&problem, &to_gap(1e-3), &mut ());
             let at_start = objective(&problem, &cold.weights);
@@ -269,7 +269,7 @@ fn limits_of_the_hard_margin() {
 }
 
 /// The name of the setting that is refused.
-fn refused<S: Solver>(solver: &S, problem: &Problem<'_, Multiclass>, settings: &Settings) -> &'static str {
+fn refused<S: Solver>(solver: &S, problem: &Problem<'_>, settings: &Settings) -> &'static str {
     match solver.solve(problem, settings, &mut ()) {
         Err(Error::Setting { name, rule }) => {
             assert!(!rule.is_empty());

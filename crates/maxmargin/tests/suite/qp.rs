@@ -25,7 +25,7 @@ impl Numbers {
     fn qp(&self) -> Qp {
         let (mut qp, pool) = (self.empty_qp(), Pool::new(1).unwrap());
         for (group, lhs, rhs) in &self.cuts {
-            qp.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool);
+            qp.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool).unwrap();
         }
         qp
     }
@@ -202,7 +202,7 @@ proptest! {
         prop_assert_eq!(cold.solve(tolerance), Outcome::Solved);
         let mut value = 0.0;
         for (group, lhs, rhs) in &numbers.cuts {
-            warm.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool);
+            warm.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool).unwrap();
             prop_assert_eq!(warm.solve(tolerance), Outcome::Solved);
             let mass = 1.0 + warm.alphas().iter().sum::<f64>();
             prop_assert!(warm.value() >= value - 1e-14 * 64.0 * mass * mass, "{} {}", warm.value(), value);
@@ -321,7 +321,7 @@ proptest! {
         let (mut warm, pool) = (numbers.empty_qp(), Pool::new(1).unwrap());
         let mut outcome = Outcome::Solved;
         for (group, lhs, rhs) in &numbers.cuts {
-            warm.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool);
+            warm.push(*group, Cut::from_dense(lhs, *rhs, 0.0, -1.0), &pool).unwrap();
             outcome = warm.solve(1e-6);
         }
         prop_assert_eq!(outcome, Outcome::Unbounded);
@@ -363,7 +363,7 @@ fn threads_do_not_change_a_bit() {
             let full = j % 3 != 0;
             let lhs: Vec<f64> =
                 (0..60_000).map(|k| if full || k % 7 == 0 { 0.01 * noise(&mut state) } else { 0.0 }).collect();
-            qp.push(j % 2, Cut::from_dense(&lhs, 1.0 + noise(&mut state) / 2.0, 1.0, 1e-3), &pool);
+            qp.push(j % 2, Cut::from_dense(&lhs, 1.0 + noise(&mut state) / 2.0, 1.0, 1e-3), &pool).unwrap();
             let _ = qp.solve(1e-6);
         }
         let w = weights(&qp);
@@ -379,7 +379,7 @@ fn a_rank_deficient_problem_with_a_huge_cap_does_not_crawl() {
     let mut qp = Qp::new(d, vec![1e6]);
     for _ in 0..120 {
         let lhs: Vec<f64> = (0..d).map(|_| noise(&mut state)).collect();
-        qp.push(0, Cut::from_dense(&lhs, 1.0 + noise(&mut state), 0.0, -1.0), &pool);
+        qp.push(0, Cut::from_dense(&lhs, 1.0 + noise(&mut state), 0.0, -1.0), &pool).unwrap();
         let _ = qp.solve(1e-9 * (1.0 + qp.value()));
         assert!(qp.gap() <= 1e-7 * (1.0 + qp.value()), "{} {}", qp.gap(), qp.value());
     }
@@ -394,23 +394,23 @@ fn corners() {
     assert_eq!((qp.solve(0.0), qp.value(), qp.gap()), (Outcome::Solved, 0.0, 0.0));
 
     // <w, 0> >= 1: all of the cap goes there, whatever w.
-    qp.push(0, Cut::from_dense(&[0.0, 0.0], 1.0, 1.0, 0.0), &pool);
+    qp.push(0, Cut::from_dense(&[0.0, 0.0], 1.0, 1.0, 0.0), &pool).unwrap();
     assert_eq!((qp.solve(0.0), qp.value(), qp.alphas()), (Outcome::Solved, 2.0, &[2.0][..]));
     let mut hard = Qp::new(2, vec![f64::INFINITY]);
-    hard.push(0, Cut::from_dense(&[0.0, 0.0], 1.0, 1.0, 0.0), &pool);
+    hard.push(0, Cut::from_dense(&[0.0, 0.0], 1.0, 1.0, 0.0), &pool).unwrap();
     assert_eq!(hard.solve(0.0), Outcome::Unbounded);
 
     // A cap of zero: the group's cuts count for nothing.
     let mut none = Qp::new(2, vec![0.0, 1.0]);
-    none.push(0, Cut::from_dense(&[1.0, 0.0], 1.0, 1.0, 0.0), &pool);
-    none.push(1, Cut::from_dense(&[2.0, 0.0], 1.0, 1.0, 0.0), &pool);
+    none.push(0, Cut::from_dense(&[1.0, 0.0], 1.0, 1.0, 0.0), &pool).unwrap();
+    none.push(1, Cut::from_dense(&[2.0, 0.0], 1.0, 1.0, 0.0), &pool).unwrap();
     assert_eq!(none.solve(1e-12), Outcome::Solved);
     assert_eq!((none.value(), none.alphas()), (0.125, &[0.0, 0.25][..]));
 
     // The hard margin in one dimension: 2 w >= 1.
     let mut qp = Qp::new(1, vec![f64::INFINITY]);
-    qp.push(0, Cut::from_dense(&[2.0], 1.0, 1.0, 0.0), &pool);
-    qp.push(0, Cut::from_dense(&[3.0], 0.0, 1.0, 0.0), &pool);
+    qp.push(0, Cut::from_dense(&[2.0], 1.0, 1.0, 0.0), &pool).unwrap();
+    qp.push(0, Cut::from_dense(&[3.0], 0.0, 1.0, 0.0), &pool).unwrap();
     assert_eq!(qp.gap(), f64::INFINITY);
     assert_eq!(qp.solve(1e-12), Outcome::Solved);
     assert_eq!((qp.value(), qp.alphas()), (0.125, &[0.25, 0.0][..]));
@@ -451,7 +451,7 @@ fn saved_and_read() {
         // Some in f32, some in f64.
         let cut = Cut::from_dense(&lhs, 1.0 + noise(&mut state), 10.0, f64::from(round % 2));
         for qp in [&mut qp, &mut read] {
-            qp.push(round as usize % 3, cut.clone(), &pool);
+            qp.push(round as usize % 3, cut.clone(), &pool).unwrap();
             let _ = qp.solve(1e-9 * (1.0 + qp.value()));
             qp.drop_inactive(5);
             qp.shrink_to(15);
@@ -473,7 +473,7 @@ fn a_wider_radius() {
     let mut qp = Qp::new(d, vec![3.0]);
     for _ in 0..20 {
         let lhs: Vec<f64> = (0..d).map(|_| noise(&mut state)).collect();
-        qp.push(0, Cut::from_dense(&lhs, 1.0, 1.0, 1.0), &pool);
+        qp.push(0, Cut::from_dense(&lhs, 1.0, 1.0, 1.0), &pool).unwrap();
     }
     assert_eq!(qp.solve(1e-10), Outcome::Solved);
     let value = qp.value();

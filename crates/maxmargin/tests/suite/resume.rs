@@ -7,8 +7,8 @@ mod refused;
 use std::ops::ControlFlow;
 
 use common::{
-    Any, Bits, Draw, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations, has_coordinates,
-    n_slack, separable, to_gap, to_relative_gap,
+    Any, Bits, Draw, Typed, Unlisted, bcfws, bits_of, cuts, dual_coordinates, formulation, formulations,
+    has_coordinates, n_slack, separable, to_gap, to_relative_gap,
 };
 use maxmargin::parallel::Pool;
 use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
@@ -47,7 +47,7 @@ impl Observer for Recorder {
     }
 }
 
-fn solvers<T: Task>(problem: &Problem<'_, T>) -> Vec<Any> {
+fn solvers<T: Task>(problem: &Typed<'_, T>) -> Vec<Any> {
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
         cuts(1, Some(3), Placement::LineSearch),
@@ -81,14 +81,14 @@ fn reread(state: &State) -> State {
     State::from_bytes(state.as_bytes().to_vec()).unwrap()
 }
 
-fn ends_the_same<T: Task>(problem: &Problem<'_, T>) {
+fn ends_the_same<T: Task>(problem: &Typed<'_, T>) {
     for solver in solvers(problem) {
         ends_the_same_with(&solver, problem, settings(&solver, problem.formulation()));
     }
 }
 
 /// Returns how it ends.
-fn ends_the_same_with<T: Task>(solver: &Any, problem: &Problem<'_, T>, settings: Settings) -> Status {
+fn ends_the_same_with(solver: &Any, problem: &Problem<'_>, settings: Settings) -> Status {
     let settings = Settings { keep_state: true, ..settings };
     let mut recorder = Recorder::default();
     let undisturbed = solver.solve(problem, &settings, &mut recorder);
@@ -114,7 +114,7 @@ fn binary() {
     let (x, y) = separable(&mut draw, N, 5, 2);
     let (task, views, c) = (Binary::new(5), x.views(), draw.example_weights(N));
     for f in formulations(true) {
-        ends_the_same(&Problem::new(&task, &views, &y, Some(&c), f).unwrap());
+        ends_the_same(&Typed::new(&task, &views, &y, Some(&c), f).unwrap());
     }
 }
 
@@ -128,7 +128,7 @@ fn multiclass() {
     noisy[0] = (noisy[0] + 1) % 4;
     for f in formulations(true) {
         let labels = if f.penalty == Penalty::Hard { &y } else { &noisy };
-        ends_the_same(&Problem::new(&task, &views, labels, None, f).unwrap());
+        ends_the_same(&Typed::new(&task, &views, labels, None, f).unwrap());
     }
 }
 
@@ -138,7 +138,7 @@ fn unlisted() {
     let (x, y) = separable(&mut draw, N, 4, 3);
     let (task, views) = (Unlisted(Multiclass::new(4, draw.costs(3))), x.views());
     for f in formulations(false) {
-        ends_the_same(&Problem::new(&task, &views, &y, None, f).unwrap());
+        ends_the_same(&Typed::new(&task, &views, &y, None, f).unwrap());
     }
 }
 
@@ -148,7 +148,7 @@ fn chains() {
     let (x, task) = (draw.matrix(N, 3), Bits::new(3, 3));
     let (views, y) = (x.views(), task.labels(&mut draw, N));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    ends_the_same(&Problem::new(&task, &views, &y, None, f).unwrap());
+    ends_the_same(&Typed::new(&task, &views, &y, None, f).unwrap());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn label_sets() {
     let (views, y, c) = (x.views(), draw.sets(N, 4), draw.example_weights(N));
     for c in [None, Some(&c[..])] {
         let f = formulation(30.0, Rescaling::Margin, Penalty::Linear);
-        ends_the_same(&Problem::new(&task, &views, &y, c, f).unwrap());
+        ends_the_same(&Typed::new(&task, &views, &y, c, f).unwrap());
     }
 }
 
@@ -174,7 +174,7 @@ fn at_the_limit() {
     let (task, views) = (Multiclass::new(3, draw.costs(3)), x.views());
     let mut stalled = 0;
     for f in formulations(true) {
-        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        let problem = Typed::new(&task, &views, &y, None, f).unwrap();
         for solver in solvers(&problem).into_iter().filter(|s| !matches!(s, Any::FrankWolfe | Any::Subgradient)) {
             let settings = Settings { max_passes: Some(200.0), ..to_relative_gap(1e-16) };
             stalled += u32::from(ends_the_same_with(&solver, &problem, settings) == Status::Stalled);
@@ -189,7 +189,7 @@ fn stop_and_go() {
     let mut draw = Draw(7);
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
-    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem = Typed::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     for solver in solvers(&problem) {
         let settings = Settings { keep_state: true, ..settings(&solver, problem.formulation()) };
         let undisturbed = solver.solve(&problem, &settings, &mut ());
@@ -287,7 +287,7 @@ fn a_look_at_the_state_stops_training() {
     let mut draw = Draw(9);
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
-    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem = Typed::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     for solver in solvers(&problem) {
         let mut stop = Stop(0);
         let solution = solver.solve(&problem, &to_gap(1e-9), &mut stop);
@@ -318,7 +318,7 @@ fn the_weights_of_a_snapshot() {
     let mut draw = Draw(9);
     let (x, y, task) = (draw.matrix(40, 4), draw.labels(40, 3), Multiclass::new(4, draw.costs(3)));
     let views = x.views();
-    let problem = Problem::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
+    let problem = Typed::new(&task, &views, &y, None, formulation(20.0, Rescaling::Margin, Penalty::Linear)).unwrap();
     // The others close with an exact pass.
     let closes = |s: &&Any| matches!(s, Any::NSlack(_) | Any::Bcfw(_) | Any::Coordinates(_));
     let solvers = solvers(&problem);
@@ -405,7 +405,7 @@ fn many_examples() {
 
 /// A path over C, up, down and in leaps: every step converges, and its certificate agrees with that of a run from scratch.
 /// Where the steps are gentle the path takes fewer passes.
-fn path<'a, T: Task + 'a>(at: impl Fn(f64) -> Problem<'a, T>)
+fn path<'a, T: Task + 'a>(at: impl Fn(f64) -> Typed<'a, T>)
 where
     T::Output: 'a,
     T::Input<'a>: 'a,
@@ -452,7 +452,7 @@ fn a_path_for_classes() {
     let (x, y, task) = (draw.matrix(200, 6), draw.labels(200, 4), Multiclass::new(6, draw.costs(4)));
     let views = x.views();
     for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
-        path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
+        path(|c| Typed::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
     }
 }
 
@@ -462,7 +462,7 @@ fn a_path_for_chains() {
     let (x, task) = (draw.matrix(60, 3), Bits::new(3, 4));
     let (views, y) = (x.views(), task.labels(&mut draw, 60));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 3.0 * c, ..f }).unwrap());
+    path(|c| Typed::new(&task, &views, &y, None, Formulation { c: 3.0 * c, ..f }).unwrap());
 }
 
 #[test]
@@ -471,5 +471,5 @@ fn a_path_for_label_sets() {
     let (x, task) = (draw.matrix(60, 3), sets_without_pairs(4));
     let (views, y) = (x.views(), draw.sets(60, 4));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    path(|c| Problem::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
+    path(|c| Typed::new(&task, &views, &y, None, Formulation { c: 10.0 * c, ..f }).unwrap());
 }

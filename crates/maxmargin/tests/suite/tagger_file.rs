@@ -46,6 +46,7 @@ fn trained(order: Order, features: Features, scheme: Option<Scheme>) -> (Tagger,
     let formulation = Formulation { c: 30.0, ..Formulation::default() };
     let problem = Problem::new(&task, &inputs, &outputs, None, formulation).unwrap();
     let solution = Bcfw::default().solve(&problem, &Settings::default(), &mut ()).unwrap();
+    drop(problem); // which borrows the data
     let report = &solution.report;
     let summary = Summary {
         solver: report.solver.to_owned(),

@@ -4,8 +4,8 @@
 use crate::common;
 
 use common::{
-    Any, Draw, Exhaustive, PENALTIES, RESCALINGS, bcfws, bits_of, cuts, formulation, n_slack, optimum, patience, psi,
-    to_relative_gap,
+    Any, Draw, Exhaustive, PENALTIES, RESCALINGS, Typed, bcfws, bits_of, cuts, formulation, n_slack, optimum, patience,
+    psi, to_relative_gap,
 };
 use maxmargin::Error;
 use maxmargin::features::{Collect, Scaled};
@@ -118,7 +118,7 @@ fn dpsi(task: &Tagging, x: Sentence<'_>, truth: &Vec<u32>, y: &Vec<u32>) -> Vec<
 }
 
 /// Margin, and right-hand side of the constraint, of every wrong output of example i.
-fn wrong_outputs(problem: &Problem<'_, Tagging>, i: usize, w: &Weights) -> Vec<(f64, f64)> {
+fn wrong_outputs(problem: &Typed<'_, Tagging>, i: usize, w: &Weights) -> Vec<(f64, f64)> {
     let (task, f) = (problem.task(), problem.formulation());
     let (x, truth) = (problem.input(i), problem.truth(i));
     let all = outputs(task, x);
@@ -134,7 +134,7 @@ fn wrong_outputs(problem: &Problem<'_, Tagging>, i: usize, w: &Weights) -> Vec<(
 }
 
 /// H of example i by exhaustive search.
-fn worst(problem: &Problem<'_, Tagging>, i: usize, w: &Weights) -> f64 {
+fn worst(problem: &Typed<'_, Tagging>, i: usize, w: &Weights) -> f64 {
     let h = |(margin, rhs): (f64, f64)| match problem.formulation().rescaling {
         Rescaling::Margin => rhs - margin,
         Rescaling::Slack => rhs * (1.0 - margin),
@@ -143,7 +143,7 @@ fn worst(problem: &Problem<'_, Tagging>, i: usize, w: &Weights) -> f64 {
 }
 
 /// The hard margin's v by exhaustive search, 1 standing for everything from there on.
-fn shortfall(problem: &Problem<'_, Tagging>, w: &Weights) -> f64 {
+fn shortfall(problem: &Typed<'_, Tagging>, w: &Weights) -> f64 {
     let share = |(margin, rhs): (f64, f64)| match problem.formulation().rescaling {
         Rescaling::Margin => 1.0 - margin / rhs,
         Rescaling::Slack => 1.0 - margin,
@@ -152,7 +152,7 @@ fn shortfall(problem: &Problem<'_, Tagging>, w: &Weights) -> f64 {
     all.map(share).fold(0.0, f64::max).min(1.0)
 }
 
-fn objective(problem: &Problem<'_, Tagging>, w: &Weights) -> f64 {
+fn objective(problem: &Typed<'_, Tagging>, w: &Weights) -> f64 {
     let slack = |h: f64| if problem.formulation().penalty == Penalty::Quadratic { 0.5 * h * h } else { h };
     let sum: f64 = (0..problem.len()).map(|i| problem.weight(i) * slack(worst(problem, i, w))).sum();
     0.5 * dot(w.as_slice(), w.as_slice()) + problem.formulation().c / problem.len() as f64 * sum
@@ -255,7 +255,7 @@ fn constraints_hold() {
 }
 
 /// H, its output, the objective and the shortfall, where the oracle is exact.
-fn is_exact(problem: &Problem<'_, Tagging>, draw: &mut Draw) {
+fn is_exact(problem: &Typed<'_, Tagging>, draw: &mut Draw) {
     assert!(problem.oracle_is_exact(), "{:?}", problem.formulation());
     let pool = Pool::new(1).unwrap();
     let mut scratch = OracleScratch::default();
@@ -266,7 +266,7 @@ fn is_exact(problem: &Problem<'_, Tagging>, draw: &mut Draw) {
             assert!(close(h, best), "oracle {h}, best {best}: {:?}", problem.formulation());
             let of_y = problem.violation(i, &w, &scratch.y).unwrap();
             assert!(close(h, of_y), "oracle {h}, its output {of_y}");
-            assert!(h > 0.0 || scratch.y == *problem.truth(i), "H = 0 belongs to the truth");
+            assert!(h > 0.0 || problem.is_truth(i, &scratch.y), "H = 0 belongs to the truth");
             let half: Vec<f64> = w.as_slice().iter().map(|w| 0.5 * w).collect();
             let at_half = problem.oracle_at(i, &w, 0.5, &mut scratch).unwrap();
             assert!(close(at_half, worst(problem, i, &Weights::from(half))), "at half of w");
@@ -297,7 +297,7 @@ fn the_oracle_is_exact() {
                 let truths = random_truths(&mut draw, &task, &sentences);
                 let c = draw.example_weights(4);
                 for f in formulations() {
-                    is_exact(&Problem::new(&task, &sentences, &truths, Some(&c), f).unwrap(), &mut draw);
+                    is_exact(&Typed::new(&task, &sentences, &truths, Some(&c), f).unwrap(), &mut draw);
                 }
             });
         }
@@ -315,7 +315,7 @@ fn the_shortfall_is_exact() {
             let sentences = text.sentences();
             for rescaling in RESCALINGS {
                 let f = formulation(1.0, rescaling, Penalty::Hard);
-                let problem = Problem::new(&task, &sentences, &truths, None, f).unwrap();
+                let problem = Typed::new(&task, &sentences, &truths, None, f).unwrap();
                 let mut partial = 0;
                 for scale in [0.1, 1.0, 5.0, 50.0] {
                     let w = Weights::from(hidden.as_slice().iter().map(|w| scale * w).collect::<Vec<_>>());
@@ -341,10 +341,10 @@ fn different_costs_do_not_count() {
         let sentences = text.sentences();
         let truths = random_truths(&mut draw, &task, &sentences);
         for f in formulations() {
-            let problem = Problem::new(&task, &sentences, &truths, None, f);
+            let problem = Typed::new(&task, &sentences, &truths, None, f);
             match (f.rescaling, f.penalty) {
                 (Rescaling::Margin, Penalty::Quadratic) => {
-                    let refusal = problem.expect_err("needs argmax score + sqrt(loss)");
+                    let refusal = problem.err().expect("needs argmax score + sqrt(loss)");
                     assert!(matches!(refusal, Error::Setting { name: "penalty", .. }), "{refusal}");
                 }
                 (Rescaling::Margin, _) => is_exact(&problem.unwrap(), &mut draw),
@@ -490,7 +490,7 @@ fn solvers(n: usize, penalty: Penalty) -> Vec<(Any, f64)> {
 }
 
 /// Every solver converges to bounds that hold, and weights that are worth what is said. Returns the tightest bounds.
-fn solved(problem: &Problem<'_, Tagging>) -> (f64, f64) {
+fn solved(problem: &Typed<'_, Tagging>) -> (f64, f64) {
     let penalty = problem.formulation().penalty;
     let mut bounds = (f64::NEG_INFINITY, f64::INFINITY);
     for (solver, gap) in solvers(problem.len(), penalty) {
@@ -511,14 +511,14 @@ fn solved(problem: &Problem<'_, Tagging>) -> (f64, f64) {
 }
 
 /// A problem for each formulation: noise for those that can do with it.
-fn each_problem(draw: &mut Draw, task: &Tagging, edges: u32, lengths: &[usize], check: impl Fn(&Problem<'_, Tagging>)) {
+fn each_problem(draw: &mut Draw, task: &Tagging, edges: u32, lengths: &[usize], check: impl Fn(&Typed<'_, Tagging>)) {
     let (text, truths, _) = separable(draw, task, edges, lengths);
     let sentences = text.sentences();
     let noisy = random_truths(draw, task, &sentences);
     let c = draw.example_weights(sentences.len());
     for f in formulations() {
         let truths = if f.penalty == Penalty::Hard { &truths } else { &noisy };
-        check(&Problem::new(task, &sentences, truths, Some(&c), f).unwrap());
+        check(&Typed::new(task, &sentences, truths, Some(&c), f).unwrap());
     }
 }
 

@@ -7,7 +7,7 @@ use crate::common;
 
 use std::ops::ControlFlow;
 
-use common::{Draw, formulation, psi, to_gap};
+use common::{Draw, Typed, formulation, psi, to_gap};
 use maxmargin::Result;
 use maxmargin::features::{Block, Collect, Sink};
 use maxmargin::parallel::Pool;
@@ -34,7 +34,7 @@ fn paper() -> CuttingPlane {
 }
 
 /// R^2 and Delta of the theorems: the largest squared length of dpsi, the largest loss.
-fn radius2_and_loss(problem: &Problem<'_, Multiclass>) -> (f64, f64) {
+fn radius2_and_loss(problem: &Typed<'_, Multiclass>) -> (f64, f64) {
     let task = problem.task();
     let mut radius2: f64 = 0.0;
     for i in 0..problem.len() {
@@ -63,7 +63,7 @@ fn rounds_of_one_slack() {
         for rescaling in [Rescaling::Margin, Rescaling::Slack] {
             for (c, epsilon) in [(0.1, 0.1), (1.0, 0.01), (10.0, 0.1), (30.0, 0.01)] {
                 let f = formulation(c, rescaling, Penalty::Linear);
-                let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+                let problem = Typed::new(&task, &views, &y, None, f).unwrap();
                 let (radius2, loss) = radius2_and_loss(&problem);
                 let radius2 = if rescaling == Rescaling::Slack { radius2 * loss * loss } else { radius2 };
                 assert!(epsilon <= 4.0 * radius2 * c, "the theorem's condition");
@@ -95,7 +95,7 @@ fn cuts_of_n_slack() {
         let (task, views) = (Multiclass::new(d, draw.costs(classes as usize)), x.views());
         for (c, epsilon) in [(1.0, 0.5), (4.0, 0.1), (20.0, 0.05)] {
             let f = formulation(c, Rescaling::Slack, Penalty::Quadratic);
-            let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+            let problem = Typed::new(&task, &views, &y, None, f).unwrap();
             let (radius2, loss) = radius2_and_loss(&problem);
             let largest = loss.sqrt() * (1.0 + (radius2 * c * loss).sqrt());
             let e = epsilon / (2.0 * largest);
@@ -204,7 +204,7 @@ fn the_tight_example_step_by_step() {
             let mut lhs = vec![0.0; problem.dimension()];
             collect.merged().iter().for_each(|&(j, v)| lhs[j as usize] = v);
             assert!(h > 0.0);
-            qp.push(0, Cut::from_dense(&lhs, 1.0, 10.0, 0.0), &pool);
+            qp.push(0, Cut::from_dense(&lhs, 1.0, 10.0, 0.0), &pool).unwrap();
             let _ = qp.solve(1e-15);
         }
     }
@@ -261,7 +261,7 @@ fn rounds_of_frank_wolfe() {
         let (x, y) = (draw.matrix(20, 4), draw.labels(20, 3));
         let (task, views) = (Multiclass::new(4, draw.costs(3)), x.views());
         let f = formulation(2.0, Rescaling::Margin, Penalty::Linear);
-        let problem = Problem::new(&task, &views, &y, None, f).unwrap();
+        let problem = Typed::new(&task, &views, &y, None, f).unwrap();
         let (radius2, loss) = radius2_and_loss(&problem);
         let bound = (loss / (8.0 * radius2)).log2().ceil().max(0.0) + (32.0 * radius2 / 0.05).ceil();
         let report = FrankWolfe.solve(&problem, &to_gap(0.05), &mut ()).unwrap().report;

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::problem::{OracleScratch, Problem};
+use crate::problem::{OracleScratch, Output, Problem};
 use crate::solver::average::Shares;
 use crate::solver::blocks::{Blocks, Visit};
 use crate::solver::state::{Reader, Writer, check, is_sound};
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// What points before an exact pass count for after it.
@@ -33,9 +32,9 @@ pub(super) struct Standing<Y> {
 }
 
 /// The dual variables, w, and what tells the mean of the points.
-pub(super) struct Dual<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    pub(super) blocks: Blocks<'p, 'a, T>,
+pub(super) struct Dual<'p, 'a> {
+    problem: &'p Problem<'a>,
+    pub(super) blocks: Blocks<'p, 'a>,
     /// Of the points that w went through, the k-th with weight k (Lacoste-Julien et al. 2013, section 4). As that mean lags
     /// behind, points before the last exact pass count for a tenth of it, those before the last but one for a hundredth.
     /// w is a combination of left sides, so its mean is that of their coefficients: no second vector is kept, nor touched by
@@ -46,8 +45,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     pass: u32,
 }
 
-impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>, pool: &'p Pool) -> Self {
+impl<'p, 'a> Dual<'p, 'a> {
+    pub(super) fn new(problem: &'p Problem<'a>, pool: &'p Pool) -> Self {
         Self { problem, blocks: Blocks::new(problem, pool), shares: Shares::default(), points: 0.0, pass: 0 }
     }
 
@@ -73,7 +72,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// Visits block i, with what the oracle found and from what violation on that is worth taking in.
-    pub(super) fn visit(&mut self, i: usize, found: Option<(&T::Output, f64)>) -> Result<Visit> {
+    pub(super) fn visit(&mut self, i: usize, found: Option<(&Output, f64)>) -> Result<Visit> {
         let visit = self.blocks.visit(i, found, self.pass)?;
         // With a kernel the mean of the points would cost as many rows of it as w does: there w itself is what counts.
         if visit.work > 0.0 && self.problem.metric().is_none() {
@@ -87,7 +86,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// Takes in an output with weight 0.
-    pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<()> {
+    pub(super) fn add(&mut self, i: usize, y: Output) -> Result<()> {
         self.blocks.add(i, y, self.pass)
     }
 
@@ -101,7 +100,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
         worth: f64,
         deadline: Option<Instant>,
         mut is_over: impl FnMut() -> bool,
-    ) -> Result<Option<Standing<T::Output>>> {
+    ) -> Result<Option<Standing<Output>>> {
         let problem = self.problem;
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let examine = |range: Range<usize>| {
@@ -184,10 +183,9 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     /// Ends a pass: outputs without weight that were of no use for `idle` passes are dropped.
     pub(super) fn end_pass(&mut self, idle: u32) {
         self.pass = self.pass.saturating_add(1);
-        let (problem, shares, c) = (self.problem, self.shares, self.problem.formulation().c);
+        let (problem, shares) = (self.problem, self.shares);
         self.blocks.drop_idle(self.pass.saturating_sub(idle), |i, held| {
-            let cap = c * problem.weight(i) / problem.len() as f64;
-            shares.mean(held.alpha, held.offset) > FORGOTTEN * cap
+            shares.mean(held.alpha, held.offset) > FORGOTTEN * problem.share(i)
         });
     }
 }
@@ -211,7 +209,7 @@ mod tests {
     }
 
     /// Visits with the oracle or without, in any order.
-    fn wander<T: Task>(dual: &mut Dual<'_, '_, T>, random: &mut Random, visits: usize) {
+    fn wander(dual: &mut Dual<'_, '_>, random: &mut Random, visits: usize) {
         let mut scratch = OracleScratch::default();
         for _ in 0..visits {
             let i = (N as f64 * random.unit()) as usize;

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::problem::Problem;
 use crate::solver::permutation::Permutation;
 use crate::solver::state::{Reader, Writer, check};
-use crate::task::Task;
 
 /// Whose oracle is asked next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    pub(super) fn new<T: Task>(problem: &Problem<'_, T>, order: Order, seed: u64) -> Self {
+    pub(super) fn new(problem: &Problem<'_>, order: Order, seed: u64) -> Self {
         let gaps = Gaps::new(vec![0.0; problem.len()]);
         Self { order, permutation: Permutation::new(problem, seed), gaps, known: false, left: 0 }
     }

@@ -5,10 +5,9 @@ use super::{CuttingPlane, Master, Placement, Run};
 use crate::error::{Error, Result};
 use crate::features::Collect;
 use crate::kernel::Metric;
-use crate::problem::{Formulation, Penalty, Problem};
+use crate::problem::{Formulation, Output, Penalty, Problem};
 use crate::qp::Cut;
 use crate::solver::Course;
-use crate::task::Task;
 
 /// A sample that is not violated is drawn again, so many times at most.
 const TRIES: usize = 1000;
@@ -34,7 +33,7 @@ impl CuttingPlane {
     }
 
     /// Samples are drawn from cuts of a kernel, of all examples together.
-    pub(super) fn check_sampling<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+    pub(super) fn check_sampling(&self, problem: &Problem<'_>) -> Result<()> {
         let Formulation { penalty, .. } = problem.formulation();
         let rule = match self.sampling {
             None => return Ok(()),
@@ -48,7 +47,7 @@ impl CuttingPlane {
     }
 }
 
-impl<T: Task> Run<'_, '_, T> {
+impl Run<'_, '_> {
     /// Adds the cut at hand: as much of it as is drawn.
     pub(super) fn push_drawn(&mut self, g: usize, rhs: f64, target: f64, metric: Metric<'_>) -> Result<()> {
         if let Some(Sampling { size, scheme: Scheme::Uniform }) = self.solver.sampling {
@@ -56,8 +55,7 @@ impl<T: Task> Run<'_, '_, T> {
             let mut image = vec![0.0; self.lhs.len()];
             metric.add_image(&change, &mut image, self.pool);
             let cut = Cut::from_entries(&change, rhs).with_image(image);
-            self.master.qp.push(g, cut, self.pool);
-            return Ok(());
+            return self.master.qp.push(g, cut, self.pool);
         }
         let penalty = self.problem.formulation().penalty;
         let Master { qp, drawn, center, .. } = &mut self.master;
@@ -84,13 +82,12 @@ impl<T: Task> Run<'_, '_, T> {
         let is_near = step.scale == 1.0 || metric.block().len() as usize == lhs.len();
         if penalty == Penalty::Hard {
             // Opposite cuts must cancel to the last digits to be told as a contradiction: nothing is carried along.
-            qp.push(g, cut.with_image(metric.image(&lhs, self.pool)), self.pool);
+            qp.push(g, cut.with_image(metric.image(&lhs, self.pool)), self.pool)
         } else if is_near && self.groups.len() == 1 && !qp.is_empty() && qp.newest() == drawn.last_pushed() {
-            qp.push_near(g, cut, step.scale, &step.change);
+            qp.push_near(g, cut, step.scale, &step.change)
         } else {
-            qp.push(g, cut, self.pool);
+            qp.push(g, cut, self.pool)
         }
-        Ok(())
     }
 
     /// Takes note of the QP's value: a lower bound where all cuts are whole.
@@ -146,8 +143,7 @@ impl<T: Task> Run<'_, '_, T> {
     fn draw_uniformly(&mut self, rhs: f64, target: f64, size: usize) -> Result<Vec<(u64, f64)>> {
         let (problem, n) = (self.problem, self.problem.len() as f64);
         let c = problem.formulation().c;
-        let members: Vec<&(u32, T::Output)> =
-            self.parts.iter().flat_map(|lines| lines.members.iter().flatten()).collect();
+        let members: Vec<&(u32, Output)> = self.parts.iter().flat_map(|lines| lines.members.iter().flatten()).collect();
         let Master { qp, random, center, .. } = &mut self.master;
         let w = center.as_slice();
         // value = |w|^2 / 2 + C xi
@@ -158,7 +154,7 @@ impl<T: Task> Run<'_, '_, T> {
             for _ in 0..size {
                 let (i, y) = members[random.below(members.len())];
                 let i = *i as usize;
-                let term = problem.term(problem.task().loss(problem.truth(i), y));
+                let term = problem.term(problem.loss(i, y));
                 let share = members.len() as f64 / (n * size as f64) * problem.weight(i);
                 problem.emit(i, y, share * term.factor, &mut sum)?;
             }

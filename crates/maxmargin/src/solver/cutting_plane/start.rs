@@ -5,13 +5,12 @@ use crate::error::Result;
 use crate::problem::{Penalty, Problem};
 use crate::solver::lines::Keep;
 use crate::solver::{Course, Progress, Settings, Solver, Stop};
-use crate::task::Task;
 use crate::weights::Weights;
 
 impl CuttingPlane {
     /// Which outputs are kept as lines.
-    pub(super) fn keep<T: Task>(&self, problem: &Problem<'_, T>) -> Keep {
-        let listed = problem.task().listed().is_some_and(|l| l.count() * problem.len() <= MAX_LINES);
+    pub(super) fn keep(&self, problem: &Problem<'_>) -> Keep {
+        let listed = problem.enumerable().is_some_and(|l| l.count() * problem.len() <= MAX_LINES);
         match self.cache {
             None | Some(0) if listed => Keep::All,
             None => Keep::Last(DEFAULT_CACHE),
@@ -22,9 +21,9 @@ impl CuttingPlane {
 
     /// Where there are many examples, a sample of them leads near the best point at a fraction of the price: the rounds
     /// far from it need no exact cuts. The search on all examples begins there.
-    pub(super) fn start_on_sample<T: Task>(
+    pub(super) fn start_on_sample(
         &self,
-        problem: &Problem<'_, T>,
+        problem: &Problem<'_>,
         settings: &Settings,
         course: &mut Course<'_>,
     ) -> Result<Option<Weights>> {

@@ -25,12 +25,10 @@ use crate::error::Result;
 use crate::features::Block;
 use crate::memory::prefetch;
 use crate::parallel::Pool;
-use crate::problem::{Penalty, Problem};
-use crate::solver::course::Objective;
+use crate::problem::{Factors, Penalty, Problem};
 use crate::solver::state::{Resumable, Writer, check, check_weights, is_sound};
 use crate::solver::{Course, Settings, Status};
 use crate::sparse::SparseView;
-use crate::task::{Factored, Task};
 use crate::weights::Weights;
 
 /// Passes of a turn in the first round; twice as many in each that follows, so often.
@@ -42,10 +40,10 @@ const BATCH: usize = 64;
 
 /// The factors of a task whose labels have nothing to do with each other: sets without pairs, with a loss that adds up over
 /// labels and a slack that adds up with it.
-pub(in crate::solver) fn apart<'p, T: Task>(problem: &Problem<'p, T>) -> Option<&'p dyn Factored<T>> {
-    let factored = problem.task().factored().filter(|factored| factored.sets().is_some())?;
+pub(in crate::solver) fn apart<'p>(problem: &'p Problem<'_>) -> Option<&'p dyn Factors> {
+    let factored = problem.factors().filter(|factored| factored.sets().is_some())?;
     let adds_up = problem.formulation().adds_up();
-    (adds_up && (0..problem.len()).all(|i| factored.factors(problem.input(i)) == 0)).then_some(factored)
+    (adds_up && (0..problem.len()).all(|i| factored.factors(problem.place(i)) == 0)).then_some(factored)
 }
 
 /// The examples as all labels see them.
@@ -65,8 +63,8 @@ pub(super) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    pub(super) fn new<T: Task>(problem: &Problem<'a, T>, factored: &dyn Factored<T>) -> Self {
-        let (n, share) = (problem.len(), problem.formulation().c / problem.len() as f64);
+    pub(super) fn new(problem: &Problem<'_>, factored: &'a dyn Factors) -> Self {
+        let (n, share) = (problem.len(), problem.c_per_example());
         let mut shared = Self {
             phis: Vec::with_capacity(n),
             norms2: Vec::with_capacity(n),
@@ -79,14 +77,14 @@ impl<'a> Shared<'a> {
         };
         let mut labels = Vec::new();
         for i in 0..n {
-            let x = problem.input(i);
+            let x = problem.place(i);
             factored.unary(x, 0, &mut |part| {
                 shared.block = part.block;
                 shared.norms2.push(part.phi.norm2());
                 shared.entries += part.phi.len() as u64;
                 shared.phis.push(part.phi);
             });
-            factored.labels(x, problem.truth(i), &mut labels);
+            factored.truth_labels(x, &mut labels);
             shared.having.resize(labels.len(), Vec::new());
             for (having, _) in shared.having.iter_mut().zip(&labels).filter(|(_, label)| **label == 1) {
                 having.push(i as u32);
@@ -242,7 +240,7 @@ struct Run<'r> {
 pub(super) fn solve(
     solver: &DualCoordinate,
     shared: Shared<'_>,
-    objective: &dyn Objective,
+    problem: &Problem<'_>,
     settings: &Settings,
     pool: &Pool,
     course: &mut Course<'_>,
@@ -257,7 +255,7 @@ pub(super) fn solve(
         seed: settings.seed,
         place: Place { rounds: 0, stall: Stall::default(), growth: None },
     };
-    if let Some(mut saved) = course.resume(objective, pool)? {
+    if let Some(mut saved) = course.resume(problem, pool)? {
         let (place, labels, w) = (saved.reader.take()?, saved.reader.take()?, saved.reader.take()?);
         run.restore(place, labels, w, saved.growth)?;
     } else if let Some(start) = &settings.warm_start {

@@ -5,10 +5,9 @@
 //! rule). The more the blocks agree already, the less is changed.
 
 use super::block::Block;
-use super::visit::{Few, Scratch};
-use super::{Duals, Run, cap};
+use super::visit::{Few, VisitScratch};
+use super::{Duals, Run};
 use crate::parallel::{Pool, ranges};
-use crate::task::Task;
 
 /// What is left of a mass below this share of U is rounding.
 const NOTHING: f64 = 1e-14;
@@ -25,12 +24,12 @@ struct Matching {
     margin: Few,
 }
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// What P is at least; on loops, with the loss of the relaxation.
     pub(super) fn dual_bound(&self, pool: &Pool) -> f64 {
         const PARTS: usize = 256;
         let parts = pool.map(ranges(self.problem.len(), PARTS), |range| {
-            let (mut scratch, mut matching) = (Scratch::default(), Matching::default());
+            let (mut scratch, mut matching) = (VisitScratch::default(), Matching::default());
             let (mut cost, mut changes) = (0.0, Vec::new());
             for i in range {
                 cost += self.agree(i, &mut scratch, &mut matching, &mut changes);
@@ -50,10 +49,16 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// Makes the factors of an example agree with its variables: lists how w changes, and returns what the variables' wrong
     /// labels cost.
-    fn agree(&self, i: usize, scratch: &mut Scratch<'a>, matching: &mut Matching, changes: &mut Vec<Change>) -> f64 {
-        let (duals, cap) = (&self.duals[i], cap(self.problem, i));
+    fn agree(
+        &self,
+        i: usize,
+        scratch: &mut VisitScratch<'p>,
+        matching: &mut Matching,
+        changes: &mut Vec<Change>,
+    ) -> f64 {
+        let (duals, cap) = (&self.duals[i], self.problem.share(i));
         self.fill(i, duals, scratch);
-        let Scratch { structure, truth, .. } = scratch;
+        let VisitScratch { structure, truth, .. } = scratch;
         for (f, factor) in structure.factors.iter().enumerate() {
             matching.scale_down(duals, f, |joint, label| structure.own(joint, label), structure.joints_of(f));
             let strides = |position: usize, own: u32| structure.stride(f, position) * own;

@@ -7,10 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Run;
 use super::block::Block;
-use super::visit::{Few, Scratch, add_difference};
-use super::{Run, cap};
-use crate::task::{Part, Task};
+use super::visit::{Few, VisitScratch, add_difference};
+use crate::task::Part;
 use crate::weights::Weights;
 
 /// What is left of a corner below this weight is rounding.
@@ -32,7 +32,7 @@ struct Survey {
     scores: Vec<f64>,
 }
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// The corner of all truths, at which everything begins.
     pub(super) fn first_corner(&self) -> Corner {
         let blocks = self.duals.iter().flat_map(|duals| duals.variables.iter().chain(&duals.factors));
@@ -40,7 +40,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Steps until one drops no corner, then the multipliers.
-    pub(super) fn away_pass(&mut self, scratch: &mut Scratch<'a>) {
+    pub(super) fn away_pass(&mut self, scratch: &mut VisitScratch<'p>) {
         loop {
             let survey = self.survey(scratch);
             if !self.away_step(survey, scratch) {
@@ -51,17 +51,17 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for i in 0..self.problem.len() {
             let mut duals = std::mem::take(&mut self.duals[i]);
             self.fill(i, &duals, scratch);
-            self.update_multipliers(cap(self.problem, i), &mut duals, scratch);
+            self.update_multipliers(self.problem.share(i), &mut duals, scratch);
             self.duals[i] = duals;
         }
     }
 
     /// Scores every label of every block.
-    fn survey(&self, scratch: &mut Scratch<'a>) -> Survey {
+    fn survey(&self, scratch: &mut VisitScratch<'p>) -> Survey {
         let mut best = Corner { weight: 0.0, labels: Vec::new() };
         let (mut best_score, mut scores) = (0.0, vec![0.0; self.corners.len()]);
         for i in 0..self.problem.len() {
-            let (duals, cap) = (&self.duals[i], cap(self.problem, i));
+            let (duals, cap) = (&self.duals[i], self.problem.share(i));
             self.fill(i, duals, scratch);
             let (variables, factors) = (duals.variables.len(), duals.factors.len());
             for block in 0..variables + factors {
@@ -84,7 +84,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// One step. True where it dropped a corner.
-    fn away_step(&mut self, survey: Survey, scratch: &mut Scratch<'a>) -> bool {
+    fn away_step(&mut self, survey: Survey, scratch: &mut VisitScratch<'p>) -> bool {
         let Survey { best, best_score, scores } = survey;
         let now: f64 = self.corners.iter().zip(&scores).map(|(corner, score)| corner.weight * score).sum();
         let worst = (0..scores.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).expect("there is a corner");
@@ -113,13 +113,13 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// w at a corner, and how the objective bends on the way there.
-    fn towards(&self, labels: &[u32], scratch: &mut Scratch<'a>) -> (Weights, f64) {
+    fn towards(&self, labels: &[u32], scratch: &mut VisitScratch<'p>) -> (Weights, f64) {
         let (mut w, mut ties) = (self.problem.zero(), 0.0);
         let (mut difference, mut labels) = (Few::default(), labels.iter().copied());
         for i in 0..self.problem.len() {
-            let (x, duals, cap) = (self.problem.input(i), &self.duals[i], cap(self.problem, i));
+            let (x, duals, cap) = (self.problem.place(i), &self.duals[i], self.problem.share(i));
             self.fill(i, duals, scratch);
-            let Scratch { structure, truth, .. } = &*scratch;
+            let VisitScratch { structure, truth, .. } = &*scratch;
             let variables: Vec<u32> = labels.by_ref().take(duals.variables.len()).collect();
             for (v, (&label, &truth)) in variables.iter().zip(truth).enumerate() {
                 let domain = structure.domains[v];
@@ -151,7 +151,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         self.position.norm2 = self.w.norm2();
         let (mut labels, mut cost) = (labels.iter().copied(), 0.0);
         for i in 0..self.problem.len() {
-            let cap = cap(self.problem, i);
+            let cap = self.problem.share(i);
             let duals = &mut self.duals[i];
             for block in duals.variables.iter_mut().chain(&mut duals.factors) {
                 block.move_towards(labels.next().expect("a label for each block"), step, cap);

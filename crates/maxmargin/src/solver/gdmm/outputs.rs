@@ -4,12 +4,12 @@
 //! towards the best of them leads on, and P is known with it. Blocks that agreed before agree after it. On loops the relaxation may be
 //! solved by no mean of outputs, and long before that blocks gain more.
 
-use super::visit::{Scratch, score};
-use super::{Course, Duals, Phase, Run, cap};
+use super::visit::{VisitScratch, score};
+use super::{Course, Duals, Phase, Run};
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
 use crate::problem::OracleScratch;
-use crate::task::{Part, Task};
+use crate::task::Part;
 
 /// Turns alone go on as long as a pass of them raises the dual by this share; on loops less long, for blocks raise it farther: so it
 /// was on five sets of generated grids, not on street scenes.
@@ -34,7 +34,7 @@ const BATCH: usize = 64;
 /// The labels of an output, by variable.
 type Labels = Vec<u32>;
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// After a pass of turns that raised the dual by `gain`: goes on to the next phase where they have settled. P, where it
     /// became known.
     pub(super) fn after_turns(
@@ -42,7 +42,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         gain: f64,
         course: &mut Course<'_>,
         pool: &Pool,
-        scratch: &mut Scratch<'a>,
+        scratch: &mut VisitScratch<'p>,
     ) -> Result<Option<f64>> {
         let settled = if self.has_loops { SETTLED_ON_LOOPS } else { SETTLED };
         if self.position.phase == Phase::Turns && gain <= settled * self.dual_value() {
@@ -78,7 +78,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Of every example once, in random order. So many at once are decoded side by side, at the same w.
-    fn step_towards_outputs(&mut self, pool: &Pool, scratch: &mut Scratch<'a>) -> Result<()> {
+    fn step_towards_outputs(&mut self, pool: &Pool, scratch: &mut VisitScratch<'p>) -> Result<()> {
         self.order.begin_pass();
         loop {
             let batch = self.order.next(BATCH).to_vec();
@@ -90,7 +90,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
                 let decode = |&i: &u32| {
                     let (i, mut labels) = (i as usize, Vec::new());
                     self.problem.oracle(i, &self.w, &mut scratch)?;
-                    self.factored.labels(self.problem.input(i), &scratch.y, &mut labels);
+                    self.factored.labels(self.problem.place(i), &scratch.y, &mut labels);
                     Ok(labels)
                 };
                 batch[range].iter().map(decode).collect()
@@ -106,7 +106,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
 
     /// Moves masses of example i towards an output, as far as the dual rises: in a chain from the outputs with mass that score
     /// least, else from all in proportion.
-    fn step_towards(&mut self, i: usize, output: &[u32], scratch: &mut Scratch<'a>) {
+    fn step_towards(&mut self, i: usize, output: &[u32], scratch: &mut VisitScratch<'p>) {
         let mut duals = std::mem::take(&mut self.duals[i]);
         self.fill(i, &duals, scratch);
         if scratch.structure.is_chain() {
@@ -122,9 +122,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Mass of all outputs goes to one.
-    fn share_out(&mut self, i: usize, output: &[u32], duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let (x, cap) = (self.problem.input(i), cap(self.problem, i));
-        let Scratch { structure, parts, truth, changes, .. } = scratch;
+    fn share_out(&mut self, i: usize, output: &[u32], duals: &mut Duals, scratch: &mut VisitScratch<'p>) {
+        let (x, cap) = (self.problem.place(i), self.problem.share(i));
+        let VisitScratch { structure, parts, truth, changes, .. } = scratch;
         changes.clear();
         // By how much the dual rises for a small step.
         let mut slope = 0.0;
@@ -167,9 +167,9 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Mass of the output that scores least, of those that have some, goes to another one. Did all of it go?
-    fn turn_worst(&mut self, i: usize, output: &[u32], duals: &mut Duals, scratch: &mut Scratch<'a>) -> bool {
-        let (x, cap) = (self.problem.input(i), cap(self.problem, i));
-        let Scratch { structure, parts, truth, changes, way, .. } = scratch;
+    fn turn_worst(&mut self, i: usize, output: &[u32], duals: &mut Duals, scratch: &mut VisitScratch<'p>) -> bool {
+        let (x, cap) = (self.problem.place(i), self.problem.share(i));
+        let VisitScratch { structure, parts, truth, changes, way, .. } = scratch;
         way.clear();
         // What the output scores, variable by variable.
         let mut most = 0.0;

@@ -1,15 +1,14 @@
 //! A run that goes on from where it was saved. What was saved may be damaged: all of it is checked.
 
 use super::block::Block;
-use super::visit::Scratch;
+use super::visit::VisitScratch;
 use super::{Corner, Duals, Inner, Phase, Position, Run};
 use crate::error::Result;
 use crate::solver::course::Saved;
 use crate::solver::state::{check, check_form, is_sound};
-use crate::task::Task;
 use crate::weights::Weights;
 
-impl<T: Task> Run<'_, '_, T> {
+impl Run<'_, '_> {
     pub(super) fn restore(&mut self, mut saved: Saved<'_>) -> Result<()> {
         let reader = &mut saved.reader;
         let w: Weights = reader.take()?;
@@ -18,9 +17,9 @@ impl<T: Task> Run<'_, '_, T> {
         let duals: Vec<Duals> = reader.take()?;
         check(duals.len() == self.duals.len(), "examples")?;
         // Of each block, how many labels there are.
-        let (mut scratch, mut domains) = (Scratch::default(), Vec::new());
+        let (mut scratch, mut domains) = (VisitScratch::default(), Vec::new());
         for (i, own) in duals.iter().enumerate() {
-            let variables = self.factored.variables(self.problem.input(i));
+            let variables = self.factored.variables(self.problem.place(i));
             let is_set = self.sets().is_some();
             check(is_set || own.members.is_empty(), "members")?;
             check(own.members.iter().all(|&member| (member as usize) < variables), "members")?;
@@ -37,7 +36,7 @@ impl<T: Task> Run<'_, '_, T> {
             };
             check(links.iter().all(is_link), "links")?;
             self.fill(i, own, &mut scratch);
-            let Scratch { structure, truth, .. } = &scratch;
+            let VisitScratch { structure, truth, .. } = &scratch;
             check(own.variables.len() == truth.len() && own.factors.len() == structure.factors.len(), "blocks")?;
             check(own.multipliers.len() == structure.count(), "multipliers")?;
             let is_fine = |block: &Block, truth: u32, labels: u32| {

@@ -9,12 +9,12 @@
 use super::block::Block;
 use super::look::add_range;
 use super::structure::Structure;
-use super::visit::{Few, Scratch};
+use super::visit::{Few, VisitScratch};
 use super::{Course, Duals, Run};
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::OracleScratch;
-use crate::task::{Part, Sets, Slots, Task};
+use crate::task::{Part, Sets, Slots};
 
 /// So many labels come in at a visit, at most.
 const NEWCOMERS: usize = 16;
@@ -35,7 +35,7 @@ const FAR: f64 = 0.2;
 const SAMPLE: usize = 16;
 const SURE_SLACK: f64 = 0.5;
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// Is the gap far from what is asked for, by the look of some examples? Decoding all of them may take long.
     pub(super) fn is_far(&self, course: &mut Course<'_>, pool: &Pool) -> Result<bool> {
         let n = self.problem.len();
@@ -54,12 +54,12 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         sets: &dyn Sets,
         (i, anywhere, cap): (usize, usize, f64),
         duals: &mut Duals,
-        scratch: &mut Scratch<'a>,
+        scratch: &mut VisitScratch<'p>,
     ) {
         let factors = self.w.of(sets.factor_block());
         let score = |a: u32, b: u32| sets.factor_of(a.min(b), a.max(b)).map_or(0.0, |f| factors[f]);
         let start = self.fill_gains(i, anywhere, duals, score, &mut scratch.range);
-        let Scratch { structure, truth, range: gains, .. } = scratch;
+        let VisitScratch { structure, truth, range: gains, .. } = scratch;
         let stays: Vec<bool> = (0..duals.members.len())
             .map(|v| {
                 let gain = gains.get((duals.members[v] as usize).wrapping_sub(start));
@@ -100,7 +100,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         score: impl Fn(u32, u32) -> f64,
         gains: &mut Vec<f64>,
     ) -> usize {
-        let x = self.problem.input(i);
+        let x = self.problem.place(i);
         let labels = self.factored.variables(x);
         let (start, len) = self.part(labels, anywhere);
         gains.clear();

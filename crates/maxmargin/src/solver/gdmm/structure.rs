@@ -1,7 +1,8 @@
 //! The factor graph of one example, as one visit needs it.
 
+use crate::problem::Factors;
 use crate::sparse::SparseView;
-use crate::task::{Factored, Part, Sets, Task};
+use crate::task::{Part, Sets};
 
 /// Where a factor and a variable meet.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +39,7 @@ pub(super) struct Structure<'a> {
 
 impl<'a> Structure<'a> {
     /// All variables and factors of an example.
-    pub(super) fn fill<T: Task>(&mut self, factored: &dyn Factored<T>, x: T::Input<'a>) {
+    pub(super) fn fill(&mut self, factored: &'a dyn Factors, x: usize) {
         self.begin((0..factored.variables(x)).map(|v| factored.domain(x, v)));
         let mut scope = std::mem::take(&mut self.scope);
         for f in 0..factored.factors(x) {
@@ -50,11 +51,11 @@ impl<'a> Structure<'a> {
     }
 
     /// Only these variables, and the factors of these pairs of them; a variable has the number of its place among them.
-    pub(super) fn fill_among<T: Task>(
+    pub(super) fn fill_among(
         &mut self,
-        factored: &dyn Factored<T>,
+        factored: &'a dyn Factors,
         sets: &dyn Sets,
-        x: T::Input<'a>,
+        x: usize,
         (members, links): (&[u32], &[(u32, u32)]),
     ) {
         self.begin(members.iter().map(|_| 2));
@@ -199,7 +200,7 @@ impl<'a> Structure<'a> {
     }
 }
 
-fn part<'a, T: Task>(factored: &dyn Factored<T>, x: T::Input<'a>, f: usize, scope: &mut Vec<u32>) -> Part<'a> {
+fn part<'a>(factored: &'a dyn Factors, x: usize, f: usize, scope: &mut Vec<u32>) -> Part<'a> {
     let mut part = None;
     factored.factor(x, f, scope, &mut |own| part = Some(own));
     part.expect("a factor has a part")

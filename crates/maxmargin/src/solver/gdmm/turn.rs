@@ -8,10 +8,10 @@
 use super::look::{Known, Look};
 use super::ordered::{Bounds, Line};
 use super::structure::{Factor, Structure, is_constant};
-use super::visit::{Scratch, norm2, score};
+use super::visit::{VisitScratch, norm2, score};
 use super::{Duals, Run, SMALL};
 use crate::sparse::SparseView;
-use crate::task::{Part, Slots, Task};
+use crate::task::{Part, Slots};
 use crate::weights::Weights;
 
 /// A variable with more factors looks at all labels.
@@ -88,12 +88,19 @@ impl Best {
     }
 }
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// Turns variable v of an example from the label that scores least to the one that scores most. Its parts are filled in.
-    pub(super) fn turn(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+    pub(super) fn turn(
+        &mut self,
+        v: usize,
+        anywhere: usize,
+        cap: f64,
+        duals: &mut Duals,
+        scratch: &mut VisitScratch<'p>,
+    ) {
         let labels = scratch.structure.domains[v];
         let near = self.look_at(labels, anywhere, scratch);
-        let Scratch { structure, parts, truth, look, turn, .. } = scratch;
+        let VisitScratch { structure, parts, truth, look, turn, .. } = scratch;
         let (truth, cost) = (truth[v], self.cost(truth[v]));
         let alone = Alone { w: &self.w, look, parts, labels, truth, cost };
         let Some((place, from, least)) = turn.worst(structure, v, duals, &alone) else { return };

@@ -7,13 +7,13 @@ use super::ordered::{Ordered, best_in};
 use super::outputs::Way;
 use super::structure::{Factor, Structure, is_constant};
 use super::turn::Turn;
-use super::{Duals, Oracle, Phase, Run, cap};
+use super::{Duals, Oracle, Phase, Run};
 use crate::error::Result;
 use crate::features::Block as Place;
 use crate::numeric::power;
 use crate::random::Random;
 use crate::sparse::SparseView;
-use crate::task::{Part, Slots, Task};
+use crate::task::{Part, Slots};
 use crate::weights::Weights;
 
 /// Tables with up to so many labels are looked at as a whole.
@@ -94,7 +94,7 @@ impl Few {
 
 /// What a visit needs, kept from one to the next.
 #[derive(Debug, Default)]
-pub(super) struct Scratch<'a> {
+pub(super) struct VisitScratch<'a> {
     pub(super) structure: Structure<'a>,
     pub(super) parts: Vec<Part<'a>>,
     /// By variable of the structure.
@@ -192,12 +192,12 @@ fn table_of(w: &Weights, structure: &Structure<'_>, f: usize, messages: &[Few], 
     }
 }
 
-impl<'a, T: Task> Run<'_, 'a, T> {
+impl<'p> Run<'p, '_> {
     /// The graph of example i, and the truth, as its dual variables have it.
-    pub(super) fn fill(&self, i: usize, duals: &Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, truth, .. } = scratch;
-        let x = self.problem.input(i);
-        self.factored.labels(x, self.problem.truth(i), truth);
+    pub(super) fn fill(&self, i: usize, duals: &Duals, scratch: &mut VisitScratch<'p>) {
+        let VisitScratch { structure, truth, .. } = scratch;
+        let x = self.problem.place(i);
+        self.factored.truth_labels(x, truth);
         match self.sets() {
             None => structure.fill(self.factored, x),
             Some(sets) => {
@@ -207,8 +207,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         }
     }
 
-    pub(super) fn visit(&mut self, i: usize, scratch: &mut Scratch<'a>) {
-        let (x, cap) = (self.problem.input(i), cap(self.problem, i));
+    pub(super) fn visit(&mut self, i: usize, scratch: &mut VisitScratch<'p>) {
+        let (x, cap) = (self.problem.place(i), self.problem.share(i));
         let start = Random::new(i as u64).below(usize::from(u16::MAX));
         let mut duals = std::mem::take(&mut self.duals[i]);
         self.fill(i, &duals, scratch);
@@ -243,10 +243,17 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// `anywhere`: a number that tells at which part of the labels the variable begins.
-    fn visit_variable(&mut self, v: usize, anywhere: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
+    fn visit_variable(
+        &mut self,
+        v: usize,
+        anywhere: usize,
+        cap: f64,
+        duals: &mut Duals,
+        scratch: &mut VisitScratch<'p>,
+    ) {
         let labels = scratch.structure.domains[v];
         let (start, len) = self.look_at(labels, anywhere, scratch);
-        let Scratch { structure, parts, truth, message, look, scores, before, .. } = scratch;
+        let VisitScratch { structure, parts, truth, message, look, scores, before, .. } = scratch;
         to_variable(duals, structure, v, message);
         let rho = self.rho;
         let cost = self.cost(truth[v]);
@@ -290,8 +297,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Looks at the labels of a variable whose parts are filled in; returns which part of them that is, unless rows are short.
-    pub(super) fn look_at(&self, labels: u32, anywhere: usize, scratch: &mut Scratch<'a>) -> (usize, usize) {
-        let Scratch { parts, look, .. } = scratch;
+    pub(super) fn look_at(&self, labels: u32, anywhere: usize, scratch: &mut VisitScratch<'p>) -> (usize, usize) {
+        let VisitScratch { parts, look, .. } = scratch;
         let near = self.part(labels as usize, anywhere);
         match self.w.short_rows() {
             Some(rows) if self.solver.oracle == Oracle::Sublinear => look.at_rows(&self.w, rows, parts, labels),
@@ -319,8 +326,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         random.below(labels as usize) as u32
     }
 
-    fn visit_factor(&mut self, f: usize, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, messages, range, scores, before, .. } = scratch;
+    fn visit_factor(&mut self, f: usize, cap: f64, duals: &mut Duals, scratch: &mut VisitScratch<'p>) {
+        let VisitScratch { structure, messages, range, scores, before, .. } = scratch;
         to_factor(duals, structure, f, messages);
         let factor = structure.factors[f];
         let (rho, Part { block: place, slots, phi }) = (self.rho, factor.part);
@@ -430,8 +437,8 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         if label == truth { 0.0 } else { self.cost(truth) }
     }
 
-    pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, message: difference, .. } = scratch;
+    pub(super) fn update_multipliers(&mut self, cap: f64, duals: &mut Duals, scratch: &mut VisitScratch<'p>) {
+        let VisitScratch { structure, message: difference, .. } = scratch;
         let eta = self.solver.eta * self.position.step.share();
         for f in 0..structure.factors.len() {
             for (joint, v) in structure.joints_of(f) {
@@ -457,15 +464,15 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// Leaves the scores of all labels of a variable in `range`, with its cost and its messages. The structure is filled.
-    pub(super) fn score_variable(&self, i: usize, v: usize, scratch: &mut Scratch<'a>) {
+    pub(super) fn score_variable(&self, i: usize, v: usize, scratch: &mut VisitScratch<'p>) {
         to_variable(&self.duals[i], &scratch.structure, v, &mut scratch.message);
         self.score_with_message(i, v, scratch);
     }
 
     /// The same with the messages that are in `message`.
-    fn score_with_message(&self, i: usize, v: usize, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, parts, truth, message, range, .. } = scratch;
-        let (x, labels) = (self.problem.input(i), structure.domains[v]);
+    fn score_with_message(&self, i: usize, v: usize, scratch: &mut VisitScratch<'p>) {
+        let VisitScratch { structure, parts, truth, message, range, .. } = scratch;
+        let (x, labels) = (self.problem.place(i), structure.domains[v]);
         range.clear();
         range.resize(labels as usize, self.cost(truth[v]));
         range[truth[v] as usize] = 0.0;
@@ -478,23 +485,23 @@ impl<'a, T: Task> Run<'_, 'a, T> {
     }
 
     /// The same of a factor.
-    pub(super) fn score_factor(&self, i: usize, f: usize, scratch: &mut Scratch<'a>) {
-        let Scratch { structure, messages, range, .. } = scratch;
+    pub(super) fn score_factor(&self, i: usize, f: usize, scratch: &mut VisitScratch<'p>) {
+        let VisitScratch { structure, messages, range, .. } = scratch;
         to_factor(&self.duals[i], structure, f, messages);
         table_of(&self.w, structure, f, messages, self.rho, range);
     }
 
     /// `U_i` times an upper bound on the loss of example i, by the messages. The bound includes the rounding error of the
     /// sums: messages may be far larger than the bound, in which they cancel.
-    pub(super) fn bound_of(&self, i: usize, scratch: &mut Scratch<'a>) -> Result<f64> {
-        let (x, problem) = (self.problem.input(i), self.problem);
+    pub(super) fn bound_of(&self, i: usize, scratch: &mut VisitScratch<'p>) -> Result<f64> {
+        let problem = self.problem;
         self.fill(i, &self.duals[i], scratch);
-        let mut sum = -problem.task().score(&self.w, x, problem.truth(i))?;
+        let mut sum = -problem.truth_score(i, &self.w)?;
         let mut size = sum.abs();
         let largest = |range: &[f64]| range.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut one = Few::default();
         for v in 0..scratch.structure.domains.len() {
-            let Scratch { structure, message, .. } = &mut *scratch;
+            let VisitScratch { structure, message, .. } = &mut *scratch;
             to_variable_as_rounded(&self.duals[i], structure, v, &mut one, message);
             self.score_with_message(i, v, scratch);
             let most = largest(&scratch.range);
@@ -504,7 +511,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
         for f in 0..scratch.structure.factors.len() {
             let Factor { part, arity, .. } = scratch.structure.factors[f];
             let most = if let Some(ordered) = self.orders.of(part.block) {
-                let Scratch { structure, messages, .. } = &mut *scratch;
+                let VisitScratch { structure, messages, .. } = &mut *scratch;
                 to_factor(&self.duals[i], structure, f, messages);
                 let (table, messages) = (self.w.of(part.block), &messages[..arity as usize]);
                 best_pair(ordered, table, self.rho, messages, |_| false).expect("a table has labels").1
@@ -518,7 +525,7 @@ impl<'a, T: Task> Run<'_, 'a, T> {
             size += most.abs() + 2.0 * self.rho * of_messages;
         }
         sum += ROUNDING * size;
-        Ok(cap(problem, i) * sum)
+        Ok(problem.share(i) * sum)
     }
 }
 

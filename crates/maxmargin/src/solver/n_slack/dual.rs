@@ -2,16 +2,15 @@
 
 use crate::error::Result;
 use crate::parallel::Pool;
-use crate::problem::Problem;
+use crate::problem::{Output, Problem};
 use crate::random::Random;
 use crate::solver::blocks::Blocks;
 use crate::solver::state::{Reader, Writer, check};
-use crate::task::Task;
 
 /// The dual variables, and w.
-pub(super) struct Dual<'p, 'a, T: Task> {
-    problem: &'p Problem<'a, T>,
-    pub(super) blocks: Blocks<'p, 'a, T>,
+pub(super) struct Dual<'p, 'a> {
+    problem: &'p Problem<'a>,
+    pub(super) blocks: Blocks<'p, 'a>,
     /// Examples that have cuts.
     order: Vec<u32>,
     random: Random,
@@ -19,8 +18,8 @@ pub(super) struct Dual<'p, 'a, T: Task> {
     solutions: u32,
 }
 
-impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
-    pub(super) fn new(problem: &'p Problem<'a, T>, seed: u64, pool: &'p Pool) -> Self {
+impl<'p, 'a> Dual<'p, 'a> {
+    pub(super) fn new(problem: &'p Problem<'a>, seed: u64, pool: &'p Pool) -> Self {
         Self { problem, blocks: Blocks::new(problem, pool), order: Vec::new(), random: Random::new(seed), solutions: 0 }
     }
 
@@ -52,7 +51,7 @@ impl<'p, 'a, T: Task> Dual<'p, 'a, T> {
     }
 
     /// Adds a cut with weight zero; false where the example has it already.
-    pub(super) fn add(&mut self, i: usize, y: T::Output) -> Result<bool> {
+    pub(super) fn add(&mut self, i: usize, y: Output) -> Result<bool> {
         if self.blocks.has(i, &y) {
             return Ok(false);
         }

@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::parallel::{Pool, ranges};
-use crate::problem::{OracleScratch, Problem};
+use crate::problem::{OracleScratch, Output, Problem};
 use crate::qp::{Cut, Outcome, Qp};
 use crate::solver::course::{Course, Tightening};
 use crate::solver::reported::DualPoint;
 use crate::solver::state::{Resumable, Writer, check, check_point};
 use crate::solver::{Settings, Status};
-use crate::task::Task;
 use crate::weights::Weights;
 
 /// The dual QP keeps a matrix over the cuts; beyond so many they are replaced by aggregates.
@@ -58,15 +57,15 @@ impl Memory {
         Self { qp, w: start, stalled: 0, tightening: Tightening::default() }
     }
 
-    fn check<T: Task>(&self, problem: &Problem<'_, T>) -> Result<()> {
+    fn check(&self, problem: &Problem<'_>) -> Result<()> {
         check_point(&self.w, problem)?;
         check(self.qp.dimension() == problem.dimension() && self.qp.caps() == [f64::INFINITY], "the dual")
     }
 }
 
 /// The algorithm, from the beginning or from a saved state.
-pub(super) fn separate<T: Task>(
-    problem: &Problem<'_, T>,
+pub(super) fn separate(
+    problem: &Problem<'_>,
     settings: &Settings,
     (batch, idle_rounds): (usize, u32),
     pool: &Pool,
@@ -122,7 +121,7 @@ pub(super) fn separate<T: Task>(
 }
 
 /// The oracle's answers at w that are violated.
-fn violated<T: Task>(problem: &Problem<'_, T>, pool: &Pool, w: &Weights) -> Result<Vec<Lacking<T::Output>>> {
+fn violated(problem: &Problem<'_>, pool: &Pool, w: &Weights) -> Result<Vec<Lacking<Output>>> {
     const PARTS: usize = 64;
     let parts = pool.map(ranges(problem.len(), PARTS), |range| {
         let mut scratch = OracleScratch::default();
@@ -130,7 +129,7 @@ fn violated<T: Task>(problem: &Problem<'_, T>, pool: &Pool, w: &Weights) -> Resu
         for example in range.filter(|&i| problem.weight(i) > 0.0) {
             let h = problem.oracle(example, w, &mut scratch)?;
             if h > 0.0 {
-                let rhs = problem.term(problem.task().loss(problem.truth(example), &scratch.y)).rhs;
+                let rhs = problem.term(problem.loss(example, &scratch.y)).rhs;
                 found.push(Lacking { share: h / rhs, example, y: scratch.y.clone() });
             }
         }
@@ -143,15 +142,9 @@ fn violated<T: Task>(problem: &Problem<'_, T>, pool: &Pool, w: &Weights) -> Resu
     Ok(found)
 }
 
-fn push<T: Task>(
-    problem: &Problem<'_, T>,
-    qp: &mut Qp,
-    lacking: &Lacking<T::Output>,
-    lhs: &mut [f64],
-    pool: &Pool,
-) -> Result<()> {
+fn push(problem: &Problem<'_>, qp: &mut Qp, lacking: &Lacking<Output>, lhs: &mut [f64], pool: &Pool) -> Result<()> {
     let i = lacking.example;
-    let term = problem.term(problem.task().loss(problem.truth(i), &lacking.y));
+    let term = problem.term(problem.loss(i, &lacking.y));
     lhs.fill(0.0);
     problem.emit(i, &lacking.y, term.factor, &mut crate::features::Accumulate { sum: lhs, factor: 1.0 })?;
     // In f64: opposite cuts must cancel to the last digit to be told as a contradiction.
@@ -159,6 +152,5 @@ fn push<T: Task>(
     if let Some(metric) = problem.metric() {
         cut = cut.with_image(metric.image(lhs, pool));
     }
-    qp.push(0, cut, pool);
-    Ok(())
+    qp.push(0, cut, pool)
 }

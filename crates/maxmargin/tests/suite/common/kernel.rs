@@ -25,14 +25,14 @@ pub enum Way {
 }
 
 impl Way {
-    pub fn try_solve<T: Task>(&self, p: &Problem<'_, T>, s: &Settings, o: &mut dyn Observer) -> Result<Solution> {
+    pub fn try_solve(&self, p: &Problem<'_>, s: &Settings, o: &mut dyn Observer) -> Result<Solution> {
         match self {
             Self::Any(any) => any.try_solve(p, s, o),
             Self::Constant(solver) => solver.solve(p, s, o),
         }
     }
 
-    pub fn solve<T: Task>(&self, p: &Problem<'_, T>, s: &Settings, o: &mut dyn Observer) -> Solution {
+    pub fn solve(&self, p: &Problem<'_>, s: &Settings, o: &mut dyn Observer) -> Solution {
         self.try_solve(p, s, o).unwrap()
     }
 }
@@ -50,7 +50,7 @@ pub fn constant(size: usize) -> Way {
 }
 
 /// The solvers that end with a proof.
-pub fn proving<T: Task>(problem: &Problem<'_, T>) -> Vec<Way> {
+pub fn proving(problem: &Problem<'_>) -> Vec<Way> {
     let groups = 3.min(problem.len());
     let mut all = vec![
         cuts(1, None, Placement::LineSearch),
@@ -79,7 +79,7 @@ pub fn estimating() -> Vec<Way> {
 }
 
 /// All that the penalty allows.
-pub fn all_ways<T: Task>(problem: &Problem<'_, T>) -> Vec<Way> {
+pub fn all_ways(problem: &Problem<'_>) -> Vec<Way> {
     let mut all = proving(problem);
     if problem.formulation().penalty == Penalty::Linear {
         all.extend(estimating());
@@ -127,7 +127,7 @@ impl Kernelled {
         y: &[u32],
         c: Option<&[f64]>,
         f: Formulation,
-        then: impl FnOnce(&Problem<'_, Multiclass>) -> R,
+        then: impl FnOnce(&Problem<'_>) -> R,
     ) -> R {
         let task = Multiclass::new(self.atoms(), costs.clone());
         let views = self.hot.views();
@@ -167,7 +167,7 @@ pub fn squares(x: &SparseMatrix, d: u32) -> SparseMatrix {
 }
 
 /// What must hold of every answer, whoever gave it; or what is wrong.
-pub fn fault<T: Task>(problem: &Problem<'_, T>, solution: &Solution) -> Option<String> {
+pub fn fault(problem: &Problem<'_>, solution: &Solution) -> Option<String> {
     let (report, w) = (&solution.report, &solution.weights);
     let metric = problem.metric().expect("a kernel");
     let (block, gram) = (metric.block(), metric.gram());

@@ -7,13 +7,13 @@ pub mod data_sets;
 pub mod kernel;
 pub mod taxonomy;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
 use maxmargin::Result;
 use maxmargin::features::{Block, Collect, Sink};
-use maxmargin::problem::{Formulation, Penalty, Problem, Rescaling};
+use maxmargin::problem::{Formulation, Output, Penalty, Problem, Rescaling};
 use maxmargin::solver::bcfw::{Bcfw, Order};
 use maxmargin::solver::cutting_plane::{CuttingPlane, Placement};
 use maxmargin::solver::dual_coordinate::{DualCoordinate, Finish};
@@ -156,30 +156,29 @@ pub enum Any {
 }
 
 impl Any {
-    pub fn solve<T: Task>(
-        &self,
-        problem: &Problem<'_, T>,
-        settings: &Settings,
-        observer: &mut dyn Observer,
-    ) -> Solution {
+    fn solver(&self) -> &dyn Solver {
+        match self {
+            Any::Cuts(solver) => solver,
+            Any::NSlack(solver) => solver,
+            Any::Bcfw(solver) => solver,
+            Any::FrankWolfe => &FrankWolfe,
+            Any::Coordinates(solver) => solver,
+            Any::Subgradient => &Subgradient,
+            Any::Perceptron => &Perceptron,
+        }
+    }
+
+    pub fn solve(&self, problem: &Problem<'_>, settings: &Settings, observer: &mut dyn Observer) -> Solution {
         self.try_solve(problem, settings, observer).unwrap()
     }
 
-    pub fn try_solve<T: Task>(
+    pub fn try_solve(
         &self,
-        problem: &Problem<'_, T>,
+        problem: &Problem<'_>,
         settings: &Settings,
         observer: &mut dyn Observer,
     ) -> Result<Solution> {
-        match self {
-            Any::Cuts(solver) => solver.solve(problem, settings, observer),
-            Any::NSlack(solver) => solver.solve(problem, settings, observer),
-            Any::Bcfw(solver) => solver.solve(problem, settings, observer),
-            Any::FrankWolfe => FrankWolfe.solve(problem, settings, observer),
-            Any::Coordinates(solver) => solver.solve(problem, settings, observer),
-            Any::Subgradient => Subgradient.solve(problem, settings, observer),
-            Any::Perceptron => Perceptron.solve(problem, settings, observer),
-        }
+        self.solver().solve(problem, settings, observer)
     }
 
     /// A gap that this solver reaches in reasonable time, or larger.
@@ -189,6 +188,55 @@ impl Any {
             Any::Subgradient => gap.max(0.02),
             _ => gap,
         })
+    }
+}
+
+/// A problem with its task, inputs and true outputs, whose types the problem hides.
+pub struct Typed<'a, T: Task> {
+    problem: Problem<'a>,
+    task: &'a T,
+    inputs: &'a [T::Input<'a>],
+    outputs: &'a [T::Output],
+}
+
+impl<'a, T: Task> Typed<'a, T> {
+    /// As [`Problem::new`].
+    pub fn new(
+        task: &'a T,
+        inputs: &'a [T::Input<'a>],
+        outputs: &'a [T::Output],
+        weights: Option<&'a [f64]>,
+        formulation: Formulation,
+    ) -> Result<Self> {
+        let problem = Problem::new(task, inputs, outputs, weights, formulation)?;
+        Ok(Self { problem, task, inputs, outputs })
+    }
+
+    pub fn task(&self) -> &'a T {
+        self.task
+    }
+
+    /// The input of example i.
+    pub fn input(&self, i: usize) -> T::Input<'a> {
+        self.inputs[i]
+    }
+
+    /// The true output of example i.
+    pub fn truth(&self, i: usize) -> &'a T::Output {
+        &self.outputs[i]
+    }
+
+    /// Is y the true output of example i?
+    pub fn is_truth(&self, i: usize, y: &Output) -> bool {
+        y.get() == Some(self.truth(i))
+    }
+}
+
+impl<'a, T: Task> Deref for Typed<'a, T> {
+    type Target = Problem<'a>;
+
+    fn deref(&self) -> &Problem<'a> {
+        &self.problem
     }
 }
 
@@ -220,7 +268,7 @@ pub fn dual_coordinates() -> [Any; 3] {
 }
 
 /// Can dual coordinates solve it?
-pub fn has_coordinates<T: Task>(problem: &Problem<'_, T>) -> bool {
+pub fn has_coordinates<T: Task>(problem: &Typed<'_, T>) -> bool {
     let Formulation { penalty, rescaling, .. } = problem.formulation();
     let is_apart = |factored: &dyn Factored<T>| factored.sets().is_some() && factored.factors(problem.input(0)) == 0;
     let has_labels = problem.task().factored().is_some_and(is_apart);
@@ -417,7 +465,7 @@ pub fn psi<T: Task>(task: &T, x: T::Input<'_>, y: &T::Output) -> Vec<f64> {
 }
 
 /// The constraints of example i, of all outputs but the truth.
-pub fn constraints<T: Exhaustive>(problem: &Problem<'_, T>, i: usize) -> Vec<Constraint> {
+pub fn constraints<T: Exhaustive>(problem: &Typed<'_, T>, i: usize) -> Vec<Constraint> {
     let (task, formulation) = (problem.task(), problem.formulation());
     let (x, truth) = (problem.input(i), problem.truth(i));
     let at_truth = psi(task, x, truth);
@@ -436,12 +484,12 @@ pub fn constraints<T: Exhaustive>(problem: &Problem<'_, T>, i: usize) -> Vec<Con
 }
 
 /// H of example i by exhaustive search.
-pub fn worst<T: Exhaustive>(problem: &Problem<'_, T>, i: usize, w: &Weights) -> f64 {
+pub fn worst<T: Exhaustive>(problem: &Typed<'_, T>, i: usize, w: &Weights) -> f64 {
     constraints(problem, i).iter().map(|c| c.rhs - dot(&c.lhs, w.as_slice())).fold(0.0, f64::max)
 }
 
 /// P by exhaustive search, linear and quadratic slack.
-pub fn objective<T: Exhaustive>(problem: &Problem<'_, T>, w: &Weights) -> f64 {
+pub fn objective<T: Exhaustive>(problem: &Typed<'_, T>, w: &Weights) -> f64 {
     let slack = |h: f64| if problem.formulation().penalty == Penalty::Quadratic { 0.5 * h * h } else { h };
     let sum: f64 = (0..problem.len()).map(|i| problem.weight(i) * slack(worst(problem, i, w))).sum();
     0.5 * dot(w.as_slice(), w.as_slice()) + problem.formulation().c / problem.len() as f64 * sum
@@ -453,7 +501,7 @@ pub fn objective<T: Exhaustive>(problem: &Problem<'_, T>, w: &Weights) -> f64 {
 /// min 1/2 |w|^2 + (C/n) sum c_i xi_i    or   + (C/2n) sum c_i xi_i^2    or no xi
 /// s.t. <w, lhs> >= rhs - xi_i,  xi_i >= 0
 /// ```
-pub fn optimum<T: Exhaustive>(problem: &Problem<'_, T>) -> Option<f64> {
+pub fn optimum<T: Exhaustive>(problem: &Typed<'_, T>) -> Option<f64> {
     let (n, d) = (problem.len(), problem.dimension());
     let Formulation { c, penalty, .. } = problem.formulation();
     let slacks = if penalty == Penalty::Hard { 0 } else { n };

@@ -1,7 +1,9 @@
 //! States that cannot be used: those of other runs, and damaged or forged ones.
 
 use super::{Recorder, sets_without_pairs, settings, solvers};
-use crate::common::{Any, Bits, Draw, NUMBERS, forged, formulation, formulations, n_slack, separable, to_relative_gap};
+use crate::common::{
+    Any, Bits, Draw, NUMBERS, Typed, forged, formulation, formulations, n_slack, separable, to_relative_gap,
+};
 
 use std::ops::ControlFlow;
 
@@ -15,7 +17,7 @@ use maxmargin::tasks::multiclass::{Costs, Multiclass};
 use maxmargin::weights::Weights;
 
 /// What is said of a state that cannot be used.
-fn refusal<T: Task>(solver: &Any, problem: &Problem<'_, T>, settings: &Settings) -> String {
+fn refusal(solver: &Any, problem: &Problem<'_>, settings: &Settings) -> String {
     match solver.try_solve(problem, settings, &mut ()) {
         Err(Error::Setting { name: "resume", rule }) => rule,
         other => panic!("not refused: {other:?}"),
@@ -75,11 +77,11 @@ fn foreign_bytes_are_refused() {
     assert!(rule(b"solver: one-slack").contains("no saved state"));
     assert!(rule(b"maxmargin state\n").contains("cut off"));
     assert!(rule(b"maxmargin state\n\xff\0\0\0 and more").contains("version 255"));
-    assert!(rule(b"maxmargin state\n\x0e\0\0\0 and more").contains("damaged"));
+    assert!(rule(b"maxmargin state\n\x0f\0\0\0 and more").contains("damaged"));
 }
 
 /// Damaged bytes are refused; forged ones are, or make a run: nothing panics, and no memory is taken on their word.
-fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
+fn survives_damage<T: Task>(saved: &Typed<'_, T>, resumed: &Problem<'_>) {
     for solver in solvers(saved) {
         let settings = settings(&solver, saved.formulation());
         let mut recorder = Recorder::default();
@@ -113,7 +115,7 @@ fn survives_damage<T: Task>(saved: &Problem<'_, T>, resumed: &Problem<'_, T>) {
 
 /// The report of a run that goes on from a forged state is true: `primal` is P of its weights, and `dual` is below the
 /// minimum, or the report says that the bound rests on the state.
-fn reports_the_truth<T: Task>(problem: &Problem<'_, T>) {
+fn reports_the_truth<T: Task>(problem: &Typed<'_, T>) {
     let pool = Pool::new(1).unwrap();
     let precise = Settings { max_passes: Some(3000.0), ..to_relative_gap(1e-9) };
     let minimum = n_slack(Update::OwnCuts).solve(problem, &precise, &mut ()).report;
@@ -166,7 +168,7 @@ fn reports_after_a_forged_state() {
     let (x, y) = separable(&mut draw, 8, 2, 3);
     let (views, task) = (x.views(), Multiclass::new(2, draw.costs(3)));
     for f in formulations(true).into_iter().filter(|f| f.penalty != Penalty::Hard) {
-        reports_the_truth(&Problem::new(&task, &views, &y, None, Formulation { c: 4.0, ..f }).unwrap());
+        reports_the_truth(&Typed::new(&task, &views, &y, None, Formulation { c: 4.0, ..f }).unwrap());
     }
 }
 
@@ -176,7 +178,7 @@ fn reports_of_chains_after_a_forged_state() {
     let (x, task) = (draw.matrix(8, 2), Bits::new(2, 2));
     let (views, y) = (x.views(), task.labels(&mut draw, 8));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    reports_the_truth(&Problem::new(&task, &views, &y, None, f).unwrap());
+    reports_the_truth(&Typed::new(&task, &views, &y, None, f).unwrap());
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn damage_for_classes() {
     let (x, y) = separable(&mut draw, 8, 2, 3);
     let (views, task) = (x.views(), Multiclass::new(2, draw.costs(3)));
     for f in formulations(true) {
-        let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+        let problem = |c| Typed::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
         survives_damage(&problem(4.0), &problem(if f.rescaling == Rescaling::Slack { 4.0 } else { 20.0 }));
     }
 }
@@ -196,7 +198,7 @@ fn damage_for_chains() {
     let (x, task) = (draw.matrix(8, 2), Bits::new(2, 2));
     let (views, y) = (x.views(), task.labels(&mut draw, 8));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+    let problem = |c| Typed::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
     survives_damage(&problem(1.0), &problem(1.0));
     survives_damage(&problem(1.0), &problem(0.3));
 }
@@ -207,7 +209,7 @@ fn damage_for_label_sets() {
     let (x, task) = (draw.matrix(8, 3), sets_without_pairs(2));
     let (views, y) = (x.views(), draw.sets(8, 2));
     let f = formulation(1.0, Rescaling::Margin, Penalty::Linear);
-    let problem = |c| Problem::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
+    let problem = |c| Typed::new(&task, &views, &y, None, Formulation { c, ..f }).unwrap();
     survives_damage(&problem(4.0), &problem(4.0));
     survives_damage(&problem(4.0), &problem(1.0));
 }

@@ -34,16 +34,20 @@ fn signed(random: &mut Random, n: usize) -> Vec<f64> {
 }
 
 /// lhs and rhs of every variable of an example by the definitions; None for the truth.
-fn dense<T: Task<Output = u32>>(problem: &Problem<'_, T>, i: usize, outputs: &[u32]) -> Vec<Option<(Vec<f64>, f64)>> {
+fn dense<'x, T: Task<Input<'x> = SparseView<'x>, Output = u32>>(
+    problem: &Problem<'_>,
+    task: &T,
+    (x, truth): (SparseView<'x>, u32),
+    outputs: &[u32],
+) -> Vec<Option<(Vec<f64>, f64)>> {
     let psi = |y: u32| {
         let (mut collect, mut psi) = (Collect::default(), vec![0.0; problem.dimension()]);
-        problem.task().features(problem.input(i), &y, &mut collect).unwrap();
+        task.features(x, &y, &mut collect).unwrap();
         collect.merged().iter().for_each(|&(j, v)| psi[j as usize] += v);
         psi
     };
-    let truth = *problem.truth(i);
     let term = |y: u32| {
-        let term = problem.term(problem.task().loss(&truth, &y));
+        let term = problem.term(task.loss(&truth, &y));
         let lhs = psi(truth).iter().zip(psi(y)).map(|(t, y)| term.factor * (t - y)).collect();
         (y != truth).then_some((lhs, term.rhs))
     };
@@ -54,9 +58,10 @@ fn near(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} is not {b}");
 }
 
-/// All that blocks say, against dense vectors.
-fn agrees<T: Task<Output = u32>>(
-    problem: &Problem<'_, T>,
+/// All that blocks say, against dense vectors of the task's inputs and true outputs.
+fn agrees<'x, T: Task<Input<'x> = SparseView<'x>, Output = u32>>(
+    problem: &Problem<'_>,
+    (task, inputs, truths): (&T, &[SparseView<'x>], &[u32]),
     blocks: &impl Blocks,
     outputs: impl Fn(u32) -> Vec<u32>,
     random: &mut Random,
@@ -66,7 +71,7 @@ fn agrees<T: Task<Output = u32>>(
     let all: Vec<u32> = (0..width as u32).collect();
     for i in 0..problem.len() {
         let example = blocks.example(i);
-        let terms = dense(problem, i, &outputs(*problem.truth(i)));
+        let terms = dense(problem, task, (inputs[i], truths[i]), &outputs(truths[i]));
         let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
         let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
         let room = &mut Default::default();
@@ -178,7 +183,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Signs(block) = classes.places else { panic!("two outputs") };
             let blocks = Signed::new(classes, block);
-            agrees(&problem, &blocks, |truth| vec![1 - truth], &mut random);
+            agrees(&problem, (&two, &views, &bits), &blocks, |truth| vec![1 - truth], &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
@@ -186,7 +191,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Slots(block) = classes.places else { panic!("many outputs") };
             let blocks = Slotted::new(classes, block);
-            agrees(&problem, &blocks, |_| (0..4).collect(), &mut random);
+            agrees(&problem, (&four, &views, &y), &blocks, |_| (0..4).collect(), &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
@@ -195,7 +200,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Slots(block) = classes.places else { panic!("many outputs") };
             let blocks = Slotted::new(classes, block);
-            agrees(&problem, &blocks, |_| (0..12).collect(), &mut random);
+            agrees(&problem, (&twelve, &views, &y), &blocks, |_| (0..12).collect(), &mut random);
         }
     }
 }
@@ -243,7 +248,7 @@ fn rows_agree_with_dense_vectors() {
                 let blocks = Rowed::new(examples, block, lambda);
                 // Of many outputs the curvature leaves some out.
                 if classes.len() < 16 {
-                    agrees(&problem, &blocks, |_| classes.to_vec(), &mut random);
+                    agrees(&problem, (&task, &views, &y), &blocks, |_| classes.to_vec(), &mut random);
                     newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
                 }
                 steps_are_exact(&problem, &blocks, penalty, &mut random);
@@ -253,7 +258,7 @@ fn rows_agree_with_dense_vectors() {
 }
 
 /// After a step over all outputs, or over those with weight, nothing is left to gain there.
-fn steps_are_exact<B: Blocks>(problem: &Problem<'_, Taxonomy>, blocks: &B, penalty: Penalty, random: &mut Random) {
+fn steps_are_exact<B: Blocks>(problem: &Problem<'_>, blocks: &B, penalty: Penalty, random: &mut Random) {
     let (d, width) = (problem.dimension(), blocks.width());
     let all: Vec<u32> = (0..width as u32).collect();
     let (mut room, mut v) = (B::Room::default(), vec![0.0; width]);
