@@ -187,8 +187,11 @@ impl<'a> Problem<'a> {
 
     /// Checks that every example fits its task and that the formulation is one that the task's oracle can do.
     pub fn of(examples: Arc<dyn Examples + 'a>, formulation: Formulation) -> Result<Self> {
-        check_formulation(&*examples, formulation)?;
         let n = examples.len();
+        if n == 0 {
+            return Err(Error::setting("inputs", "at least one example is needed"));
+        }
+        check_formulation(&*examples, formulation)?;
         if let Some(example) = (0..n).find(|&i| !(0.0..=LARGEST).contains(&examples.weight(i))) {
             let weight = examples.weight(example);
             let what = format!("weight {weight:e} (weights must be from 0 to {LARGEST:e})");

@@ -19,8 +19,7 @@ struct Data<'a, T: Task> {
 
 /// The examples of a task, by number. `weights`: `c_i >= 0` for each example, 1 where None.
 ///
-/// Fails where the numbers of inputs, outputs and weights differ, or are 0. [`Problem::of`](super::Problem::of) checks the
-/// examples.
+/// Fails where the numbers of inputs, outputs and weights differ. [`Problem::of`](super::Problem::of) checks the examples.
 pub fn examples<'a, T: Task>(
     task: &'a T,
     inputs: &'a [T::Input<'a>],
@@ -29,9 +28,6 @@ pub fn examples<'a, T: Task>(
 ) -> Result<Arc<dyn Examples + 'a>> {
     if inputs.len() != outputs.len() {
         return Err(Error::setting("outputs", format!("{} for {} inputs", outputs.len(), inputs.len())));
-    }
-    if inputs.is_empty() {
-        return Err(Error::setting("inputs", "at least one example is needed"));
     }
     if let Some(weights) = weights
         && weights.len() != inputs.len()

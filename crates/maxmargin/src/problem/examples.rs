@@ -214,7 +214,7 @@ pub trait Examples: Send + Sync {
     /// Number of examples.
     fn len(&self) -> usize;
 
-    /// Never true: a problem has at least one example.
+    /// No example? A problem has at least one.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -60,8 +60,11 @@ const REPORT_AFTER: usize = 10_000;
 /// So many sweeps that neither add a cut nor lower the gap: the rest is rounding.
 const STALLED_SWEEPS: u32 = 20;
 
-/// Sweeps in a row without a rise of the dual value after which there is nothing to gain in f64.
-const FLAT_SWEEPS: u32 = 100;
+/// After so many sweeps, and each time again, it is looked whether the dual value rises fast enough.
+const PACE_SWEEPS: u32 = 1000;
+
+/// Training is stalled where, at the pace of the last [`PACE_SWEEPS`], the gap would take more than this many times as long.
+const MOST_TIMES: f64 = 1000.0;
 
 /// A cut is added where it would close more than this share of the target gap, were all examples alike.
 const WORTH_ADDING: f64 = 0.5;
@@ -124,8 +127,9 @@ struct Position {
     last_estimate: f64,
     /// Sweeps that neither added a cut nor lowered the gap.
     stalled: u32,
-    /// Sweeps in a row that did not raise the dual value.
-    flat: u32,
+    /// Sweeps since it was last looked how fast the dual value rises, and what it was then.
+    paced: u32,
+    dual_then: f64,
     /// Has there been an exact pass since w last changed?
     certified: bool,
 }
@@ -139,7 +143,8 @@ impl Default for Position {
             estimate: 0.0,
             last_estimate: f64::INFINITY,
             stalled: 0,
-            flat: 0,
+            paced: 0,
+            dual_then: 0.0,
             certified: false,
         }
     }
@@ -164,6 +169,7 @@ impl Run<'_, '_> {
         let position: Position = saved.reader.take()?;
         let Position { next, added, waiting, .. } = position;
         check([next, added, waiting].iter().all(|&count| count <= self.problem.len()), "the sweep")?;
+        check(position.paced <= PACE_SWEEPS, "the pace")?;
         let Some(growth) = saved.growth else {
             self.position = position;
             return Ok(());
@@ -243,25 +249,36 @@ impl Run<'_, '_> {
     fn end_sweep(&mut self, course: &mut Course<'_>) -> Result<Option<f64>> {
         let before = course.gap();
         let tolerance = self.tolerance(course);
-        let Position { added, estimate, stalled, flat, .. } = self.position;
-        let dual = course.so_far.dual;
+        let Position { added, estimate, stalled, paced, dual_then, .. } = self.position;
         let tolerance = tolerance.min(0.1 * estimate.max(course.target()));
         course.in_qp(|| self.dual.solve(tolerance))?;
         course.bound(self.dual.blocks.value());
-        let flat = if course.so_far.dual > dual { 0 } else { flat.saturating_add(1) };
-        self.position = Position { last_estimate: estimate, stalled, flat, ..Position::default() };
+        self.position =
+            Position { last_estimate: estimate, stalled, paced: paced + 1, dual_then, ..Position::default() };
+        let is_crawling = self.is_crawling(course);
         (course.so_far.working_set, course.so_far.support) = self.dual.blocks.count();
         self.dual.drop_inactive(self.solver.idle_rounds);
-        // Rounding may bring the same cuts again and again, without a step that gains anything.
-        let is_flat = flat >= FLAT_SWEEPS;
-        if added > 0 && estimate > course.target() && !is_flat {
+        if added > 0 && estimate > course.target() && !is_crawling {
             return Ok(None);
         }
         let primal = self.offer(course)?;
         self.position.certified = true;
         self.position.stalled = if added == 0 && course.gap() >= before { stalled.saturating_add(1) } else { 0 };
-        course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS || is_flat;
+        course.so_far.stalled = self.position.stalled >= STALLED_SWEEPS || is_crawling;
         Ok(Some(primal))
+    }
+
+    /// Would the gap take for ever at the pace of the last sweeps? Rounding, or a kernel whose values differ by many orders of
+    /// magnitude, may leave next to nothing to gain in a step.
+    fn is_crawling(&mut self, course: &Course<'_>) -> bool {
+        let Position { paced, dual_then, .. } = &mut self.position;
+        if *paced < PACE_SWEEPS {
+            return false;
+        }
+        let dual = course.so_far.dual;
+        let rise = dual - std::mem::replace(dual_then, dual);
+        *paced = 0;
+        MOST_TIMES * rise < course.gap() - course.target()
     }
 
     /// An exact pass at w, computed anew.
