@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import math
 import random
 import subprocess
 import time
@@ -77,6 +78,39 @@ def points(
             lines.append(
                 " ".join([labels[label], *(f"{j + 1}:{np.float32(v)}" for j, v in enumerate(x))])
             )
+        return {"train.dat": "\n".join(lines) + "\n"}
+
+    return files
+
+
+def far_points(seed: int, n: int, offsets: list[float]) -> Callable[[str], dict[str, str]]:
+    """Points in three dimensions, labelled by a wave, and a fourth feature: the offsets in turn."""
+
+    def files(program: str) -> dict[str, str]:
+        source = random.Random(seed)
+        lines = []
+        for i in range(n):
+            x = [source.gauss(0, 1) for _ in range(3)]
+            label = "+1" if math.sin(3 * x[0]) + x[1] > 0 else "-1"
+            x.append(offsets[i % len(offsets)])
+            lines.append(" ".join([label, *(f"{j + 1}:{np.float32(v)}" for j, v in enumerate(x))]))
+        return {"train.dat": "\n".join(lines) + "\n"}
+
+    return files
+
+
+def outliers(seed: int, n: int, which: tuple[int, ...]) -> Callable[[str], dict[str, str]]:
+    """Points near 0 with random labels, but for some far away that weigh more."""
+
+    def files(program: str) -> dict[str, str]:
+        source = random.Random(seed)
+        lines = []
+        for i in range(n):
+            scale, words = (1e6, ["cost:1e9"]) if i in which else (1e-3, [])
+            x = [scale * source.gauss(0, 1) for _ in range(2)]
+            label = source.choice(["+1", "-1"])
+            words += [f"{j + 1}:{np.float32(v)}" for j, v in enumerate(x)]
+            lines.append(" ".join([label, *words]))
         return {"train.dat": "\n".join(lines) + "\n"}
 
     return files
@@ -269,6 +303,81 @@ KNOWN = [
         ],
         traits=CLASSES,
         relative_gap=1e-3,
+    ),
+    Known(
+        "rbf-time",
+        "an rbf kernel and a constant feature of 1.7e9: the bound was 170 times the minimum",
+        far_points(0, 20, [1.7e9]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--c-per-example", "100", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "rbf-time-hard",
+        "the same with the hard margin: the data were said to be inseparable",
+        far_points(0, 20, [1.7e9]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--penalty", "hard", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        penalty="hard",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "rbf-constant-hard",
+        "a smaller constant: P was stated below the minimum",
+        far_points(0, 20, [123456.789]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--penalty", "hard", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        penalty="hard",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "rbf-constant-quadratic",
+        "the same constant: P was off, and the bound above the minimum",
+        far_points(2, 20, [123456.789]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--penalty", "quadratic", "--c-per-example", "100", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        penalty="quadratic",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "rbf-groups",
+        "groups of points that share a large value: P was stated 40 % too small",
+        far_points(0, 20, [1.1e7, 1.5e7, 1.9e7]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--c-per-example", "100", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "rbf-groups-hard",
+        "the same with the hard margin",
+        far_points(0, 20, [1.1e7, 1.5e7, 1.9e7]),
+        ["binary", "train.dat"],
+        ["--kernel", "rbf:gamma=1", "--penalty", "hard", "--relative-gap", "1e-6"],
+        traits=BINARY,
+        kernel_block="classes",
+        penalty="hard",
+        relative_gap=1e-6,
+    ),
+    Known(
+        "outliers",
+        "2 outliers among 2,000 examples: P was off by more than primal_error",
+        outliers(57, 2000, (1, 3)),
+        ["binary", "train.dat"],
+        ["--solver", "group-slack", "--groups", "3", "--max-passes", "300"]
+        + ["--c-per-example", "1e8", "--relative-gap", "1e-9"],
+        traits=BINARY,
+        relative_gap=1e-9,
+        has_optimum=False,
     ),
 ]
 

@@ -13,7 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from .exact import LD, Formulation, Objective, Table, kernel_of
+from .exact import (
+    LD,
+    Formulation,
+    Kernel,
+    Objective,
+    Table,
+    constant_of_words,
+    kernel_of,
+    kernel_of_words,
+    typed_kernel,
+)
 from .model import Model, read_model
 from .optimum import Bounds, is_surely_inseparable, optimum
 from .options import Plan, draw_plan, strata
@@ -25,6 +35,8 @@ SECONDS = 60
 PRIMAL = 1e-9
 DUAL = 1e-12
 ARITHMETIC = 1e-12
+# Errors of the hard margin that say nothing of the data.
+CLAIM_NOTHING = ("stopped before any w", "none is known not to exist", "by these basis functions")
 
 
 @dataclass
@@ -173,29 +185,37 @@ def check_error(outcome: Outcome, plan: Plan, module, folder: Path, message: str
         outcome.complain("error", message[-500:])
         return
     outcome.certificate = "none"
-    if "stopped before any w" in message:
-        # That claims nothing.
+    if any(words in message for words in CLAIM_NOTHING):
         outcome.note = "gave up"
         return
-    objective = Objective(table_of(plan, module, folder, None), formulation_of(plan, 1.0))
-    bounds = optimum(objective)
-    if "cannot be separated" in message:
-        outcome.certificate = "exact"
-        if np.isfinite(bounds.upper) and not is_surely_inseparable(objective, bounds):
-            outcome.complain(
-                "infeasible", f"the referee separates the data with P = {float(bounds.upper):.12g}"
-            )
-    else:
+    if "cannot be separated" not in message:
         outcome.complain("error", message[-500:])
+        return
+    outcome.certificate = "exact"
+    words = plan.draw.arguments + plan.runs[-1]
+    kernel = kernel_of_words(words)
+    if "--low-rank" in words or (kernel is not None and not kernel.is_definite):
+        outcome.complain("infeasible", "nobody can know this of such a kernel")
+        return
+    objective = Objective(table_of(plan, module, folder, kernel, None), formulation_of(plan, 1.0))
+    bounds = optimum(objective)
+    if np.isfinite(bounds.upper) and not is_surely_inseparable(objective, bounds):
+        outcome.complain(
+            "infeasible", f"the referee separates the data with P = {float(bounds.upper):.12g}"
+        )
 
 
-def table_of(plan: Plan, module, folder: Path, model: Model | None) -> Table:
+def table_of(
+    plan: Plan, module, folder: Path, kernel: Kernel | None, model: Model | None
+) -> Table:
     """All outputs, and the weights of the model where there is one."""
-    has_kernel = model is not None and model.kernel is not None
-    formulation = {"rescaling": plan.rescaling, "penalty": plan.penalty, "kernel": has_kernel}
+    formulation = {
+        "rescaling": plan.rescaling,
+        "penalty": plan.penalty,
+        "kernel": kernel is not None,
+    }
     examples = module.examples(folder, plan.draw, formulation)
     own = module.weights(folder, plan.draw, model) if model is not None else Weights()
-    kernel = kernel_of(model.kernel) if has_kernel else None
     return Table(examples, kernel, plan.draw.kernel_block, own)
 
 
@@ -220,7 +240,8 @@ class Checks:
         self.options, self.outcome, self.plan = options, outcome, plan
         self.summary, self.model = summary, model
         self.words = plan.draw.arguments + plan.runs[-1]
-        self.table = table_of(plan, module, folder, model)
+        kernel = kernel_of(model.kernel) if model.kernel is not None else None
+        self.table = table_of(plan, module, folder, kernel, model)
         outcome.certificate, outcome.solver = summary["certificate"], summary["solver"]
 
     def all(self) -> None:
@@ -264,11 +285,10 @@ class Checks:
         kernel = self.table.kernel
         if kernel is None:
             return
-        bias = float(np.float32(option(self.words, "--bias") or 0.0))
-        if abs(kernel.constant - bias**2) > 1e-15 * bias**2:
-            self.complain("kernel", f"constant {kernel.constant}, not {bias}^2")
-        name, _, rest = (option(self.words, "--kernel") or "linear").partition(":")
-        wanted = dict(pair.split("=") for pair in rest.split(",") if pair)
+        constant = constant_of_words(self.words)
+        if abs(kernel.constant - constant) > 1e-15 * constant:
+            self.complain("kernel", f"constant {kernel.constant}, not {constant}")
+        name, wanted = typed_kernel(self.words)
         if name != kernel.name:
             self.complain("kernel", f"{kernel.name}, not {name}")
         for key, text in wanted.items():

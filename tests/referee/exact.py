@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .problem import Example, Weights
+from .tasks.vectors import option
 
 LD = np.longdouble
 EPS = float(np.finfo(LD).eps)
@@ -58,6 +59,26 @@ def kernel_of(record: dict) -> Kernel:
         return Kernel(shape.lower(), constant=constant)
     ((name, parameters),) = shape.items()
     return Kernel(name.lower(), constant=constant, **parameters)
+
+
+def typed_kernel(words: list[str]) -> tuple[str, dict[str, str]]:
+    """The name after --kernel and its parameters as they were typed; `linear` without --kernel."""
+    name, _, rest = (option(words, "--kernel") or "linear").partition(":")
+    return name, dict(pair.split("=") for pair in rest.split(",") if pair)
+
+
+def kernel_of_words(words: list[str]) -> Kernel | None:
+    """The kernel that a command asks for, whose parameters must be numbers; None without --kernel."""
+    if "--kernel" not in words:
+        return None
+    name, typed = typed_kernel(words)
+    numbers = {key: int(text) if key == "degree" else float(text) for key, text in typed.items()}
+    return Kernel(name, constant=constant_of_words(words), **numbers)
+
+
+def constant_of_words(words: list[str]) -> float:
+    """What --bias adds to the values of a kernel: its square."""
+    return float(np.float32(option(words, "--bias") or 0.0)) ** 2
 
 
 @dataclass(frozen=True)

@@ -94,10 +94,10 @@ def of_c(random: np.random.Generator, c: float) -> list[str]:
     return ["--c-per-example", repr(c)] if random.random() < 0.7 else ["-c", repr(c)]
 
 
-def draw_kernel(random: np.random.Generator, scale: float, kind: str) -> str:
-    """A kernel whose gamma fits the data, mostly."""
+def draw_kernel(random: np.random.Generator, scale: float, kind: str, is_number: bool) -> str:
+    """A kernel whose gamma fits the data, mostly. `is_number`: gamma is a number."""
     gamma = random.choice(["scale", "auto", "number", "number"])
-    if gamma == "number" or (gamma == "auto" and not 0.01 < scale < 100):
+    if is_number or gamma == "number" or (gamma == "auto" and not 0.01 < scale < 100):
         gamma = repr(float(f"{10 ** random.uniform(-2, 1.5) / scale**2:.3g}"))
     coef0 = float(random.choice([0.0, 1.0, 0.5]))
     shapes = ["rbf", "rbf", "rbf", "poly", "poly", "sigmoid" if kind == "kernel" else "linear"]
@@ -209,6 +209,8 @@ def draw_plan(random: np.random.Generator, task: str, kind: str, module) -> Plan
         loss_scale = float(random.choice([0.001, 0.1, 7.0, 100.0]))
         words += ["--loss-scale", repr(loss_scale)]
     has_kernel = kind in ("kernel", "low-rank", "sampled")
+    if kind == "hard" and task in ("binary", "multiclass"):
+        has_kernel = random.random() < 0.5
     plan = Plan(task, kind, drawn, rescaling, penalty, loss_scale, "auto", has_kernel)
     plan.solver = draw_solver(random, task, kind, plan)
     if (rescaling != "margin" or random.random() < 0.2) and "--rescaling" not in arguments:
@@ -219,7 +221,8 @@ def draw_plan(random: np.random.Generator, task: str, kind: str, module) -> Plan
     if has_kernel:
         words += of_kernel(random, plan, scale)
     # Some features are about 1 at any scale: transitions, and those of a kernel with its gamma.
-    stop = of_stop(random, plan, c * max(scale, 1.0) ** 2)
+    largest = max(scale, 1.0, traits.get("offset", 0.0))
+    stop = of_stop(random, plan, c * largest**2)
     words += ["--seed", str(random.integers(100))]
     of_cost = [] if penalty == "hard" or plan.solver in BOUNDLESS else of_c(random, c)
     if kind == "path" and not of_cost:
@@ -230,13 +233,17 @@ def draw_plan(random: np.random.Generator, task: str, kind: str, module) -> Plan
 
 def of_kernel(random: np.random.Generator, plan: Plan, scale: float) -> list[str]:
     """A kernel, and how it is approximated."""
-    name = draw_kernel(random, scale, plan.kind)
+    kind = plan.kind
+    if kind == "hard":
+        kind = "low-rank" if random.random() < 0.25 else "kernel"
+    # The hard margin may end without a model that tells gamma.
+    name = draw_kernel(random, scale, kind, is_number=plan.kind == "hard")
     words = (
         ["--kernel", name]
-        if name != "linear" or plan.kind == "low-rank" or random.random() < 0.5
+        if name != "linear" or kind == "low-rank" or random.random() < 0.5
         else []
     )
-    if plan.kind == "low-rank":
+    if kind == "low-rank":
         words += ["--low-rank", str(random.integers(1, 40))]
         if random.random() < 0.6:
             words += ["--basis", random.choice(["pivoted", "random"])]

@@ -109,3 +109,30 @@ fn a_damaged_checkpoint_is_refused() {
     folder.write("c", "something else");
     resume().bad(1, &["c: this is no checkpoint"]);
 }
+
+/// Checksums that fit do not hide that somebody changed the objective of a model that is kept.
+#[test]
+fn a_kept_model_with_another_objective_is_refused() {
+    let folder = Folder::with_data();
+    let train = "train binary b.dat -m k.mm --solver dual-coordinate --c-path-per-example 1,1e-6 --relative-gap 1e-6 \
+                 --heldout b.dat --keep-best --checkpoint c --checkpoint-every 0";
+    let told = number(&folder.run(&format!("{train} --max-passes 3 --json")).json(), "primal");
+    let whole = folder.read("c");
+    let state = whole.windows(16).position(|bytes| bytes == b"maxmargin state\n").unwrap();
+    let mut changed = whole.clone();
+    for at in (0..state - 8).filter(|&at| whole[at..at + 8] == told.to_le_bytes()) {
+        changed[at..at + 8].copy_from_slice(&(0.5 * told).to_le_bytes());
+    }
+    assert_ne!(changed, whole);
+    // The checksum of the state, and that of the file.
+    for (from, to) in [(state, whole.len() - 8), (0, whole.len() - 4)] {
+        let sum = crc32fast::hash(&changed[from..to]).to_le_bytes();
+        changed[to..to + 4].copy_from_slice(&sum);
+    }
+    let resume = |bytes: Vec<u8>| {
+        folder.write("c", bytes);
+        folder.run(&format!("{train} --resume"))
+    };
+    resume(changed).bad(1, &["c: the checkpoint is damaged (the objective)"]);
+    resume(whole).good();
+}

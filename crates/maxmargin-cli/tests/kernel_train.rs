@@ -139,6 +139,25 @@ fn models_do_not_depend_on_threads() {
     }
 }
 
+/// Nobody knows of w outside the basis functions, nor where the kernel is no inner product.
+#[test]
+fn that_the_data_cannot_be_separated_is_said_as_far_as_it_is_known() {
+    let folder = checkers();
+    let hard = |options: &str| folder.run(&format!("train binary train.dat -m k.mm --penalty hard {options}"));
+    hard("--kernel rbf:gamma=3 --low-rank 5").bad(1, &["cannot be separated", "by these basis functions"]);
+    hard("--kernel sigmoid:gamma=1,coef0=1").bad(1, &["none is known not to exist"]);
+    assert!(!folder.exists("k.mm"));
+}
+
+/// Weights up to 1e30 are allowed, and cuts of samples may exceed f64 with them.
+#[test]
+fn cuts_beyond_f64_are_an_error() {
+    let folder = Folder::new();
+    folder.write("train.dat", "-1 cost:1e30 1:-6 2:6\n+1 cost:1e-300 1:6 2:3\n-1 1:-6 2:6\n+1 1:3 2:4\n");
+    let train = "train binary train.dat -m k.mm --solver sampled-linear --sample-size 1 --max-passes 30";
+    folder.run(train).bad(2, &["exceed what f64 can hold"]);
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = checkers();

@@ -27,6 +27,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
         )
         signs.append(1 if score > 0 else -1)
     signs[0], signs[1] = 1, -1
+    offset = vectors.add_offset(random, rows, features)
     names = random.choice(["+1 -1", "1 0", "yes no"]).split()
     arguments = ["binary", "train.dat"]
     if names[0] == "yes":
@@ -38,7 +39,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
         vectors.line(names[sign < 0], row, weight)
         for sign, row, weight in zip(signs, rows, weights)
     ]
-    traits = {"solvers": ["dual-coordinate"], "positive": names[0]}
+    traits = {"solvers": ["dual-coordinate"], "positive": names[0], "offset": offset}
     return Draw(
         {"train.dat": "\n".join(lines) + "\n"}, arguments, kernel_block=BLOCK, traits=traits
     )

@@ -22,6 +22,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
     )
     rows = vectors.draw_rows(random, scale, n, features)
     labels = labels_of(random, rows, scale, features, classes, n)
+    offset = vectors.add_offset(random, rows, features)
     loss = random.choice(["zero-one", "absolute", "squared", "matrix"])
     # Numbers that do not ascend as words do, some of them not whole.
     numbers = ["-2", "0.5", "1", "3", "10", "20"]
@@ -42,7 +43,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
     weights = vectors.draw_weights(random, n)
     lines = [vectors.line(label, row, weight) for label, row, weight in zip(used, rows, weights)]
     files["train.dat"] = "\n".join(lines) + "\n"
-    traits: dict = {"solvers": ["dual-coordinate"], "loss": str(loss)}
+    traits: dict = {"solvers": ["dual-coordinate"], "loss": str(loss), "offset": offset}
     return Draw(files, arguments, kernel_block=BLOCK, traits=traits)
 
 

@@ -32,6 +32,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
     n, features = int(random.integers(3, 26)), int(random.integers(1, 6))
     rows = vectors.draw_rows(random, scale, n, features)
     found = multiclass.labels_of(random, rows, scale, features, len(classes), n)
+    offset = vectors.add_offset(random, rows, features)
     labels = [str(classes[label]) for label in found]
     files = {"tree.txt": "".join(f"{child} {parent}\n" for child, parent in edges)}
     arguments = ["taxonomy", "train.dat", "--taxonomy", "tree.txt"]
@@ -48,7 +49,7 @@ def draw(random: np.random.Generator, scale: float) -> Draw:
     weights = vectors.draw_weights(random, n)
     lines = [vectors.line(label, row, weight) for label, row, weight in zip(labels, rows, weights)]
     files["train.dat"] = "\n".join(lines) + "\n"
-    traits = {"solvers": ["dual-coordinate"], "loss": loss}
+    traits = {"solvers": ["dual-coordinate"], "loss": loss, "offset": offset}
     return Draw(files, arguments, kernel_block=BLOCK, traits=traits)
 
 

@@ -40,6 +40,26 @@ def draw_rows(
     return rows
 
 
+def add_offset(
+    random: np.random.Generator, rows: list[dict[int, float]], features: int
+) -> float:
+    """Moves one feature of all rows far from 0, in one draw of ten; returns by how much, or 0.
+
+    Half of these features are constant.
+    """
+    if random.random() < 0.9:
+        return 0.0
+    offset = float(10 ** random.uniform(2, 9))
+    feature = int(random.integers(1, features + 1))
+    is_constant = random.random() < 0.5
+    for row in rows:
+        noise = 0.0 if is_constant else row.get(feature, 0.0)
+        moved = {**row, feature: float(np.float32(offset + noise))}
+        row.clear()
+        row.update(sorted(moved.items()))
+    return offset
+
+
 def line(label: str, row: dict[int, float], weight: float | None) -> str:
     """A line of a file."""
     words = [label] + ([f"cost:{weight}"] if weight is not None else [])
