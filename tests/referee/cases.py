@@ -131,6 +131,8 @@ EVEN = """\
 {"domain": 2, "labels": [1, 0], "x": [[], {}], "factors": {"a": [[0, 1]]}}
 """
 
+OPPOSITE = "-1 1:10000\n+1 1:10000\n"
+
 PAIRS = "1,3 1:1 2:0.5 3:3\n2,3,4,5 1:0.5 2:3 3:3\n"
 
 CHECKERS = ("binary", "--kind", "checkers", "--noise", "0.02", "--seed", "1")
@@ -341,7 +343,8 @@ KNOWN = [
         "the same constant: P was off, and the bound above the minimum",
         far_points(2, 20, [123456.789]),
         ["binary", "train.dat"],
-        ["--kernel", "rbf:gamma=1", "--penalty", "quadratic", "--c-per-example", "100", "--relative-gap", "1e-6"],
+        ["--kernel", "rbf:gamma=1", "--penalty", "quadratic", "--c-per-example", "100"]
+        + ["--relative-gap", "1e-6"],
         traits=BINARY,
         kernel_block="classes",
         penalty="quadratic",
@@ -367,6 +370,15 @@ KNOWN = [
         kernel_block="classes",
         penalty="hard",
         relative_gap=1e-6,
+    ),
+    Known(
+        "n-slack-crawl",
+        "n-slack raised the dual value by next to nothing in each sweep, and went on for ever",
+        text("train.dat", OPPOSITE),
+        ["binary", "train.dat"],
+        ["--solver", "n-slack", "--c-per-example", "600", "--relative-gap", "1e-3"],
+        traits=BINARY,
+        relative_gap=1e-3,
     ),
     Known(
         "outliers",

@@ -138,6 +138,9 @@ def check_plan(options: Options, outcome: Outcome, plan: Plan, module, folder: P
         if done is None:
             outcome.complain("time-out", f"took more than {SECONDS} s")
             return
+        if done.returncode == 2 and "damaged" in done.stderr:
+            outcome.complain("resume", f"nobody damaged it: {done.stderr.strip()[-500:]}")
+            return
         if done.returncode == 2:
             outcome.state, outcome.note = "refused", done.stderr.strip().splitlines()[0]
             return
@@ -439,7 +442,7 @@ class Checks:
                 f"|w|^2/2 is {float(half):.15g}",
             )
         bounds = self.bounds(objective)
-        if bounds.lower > LD(summary["primal"]) * (1 + LD(PRIMAL)):
+        if bounds.lower > LD(summary["primal"]) + LD(tolerance):
             self.complain(
                 "hard",
                 f"P {summary['primal']:.15g}, the minimum is at least {float(bounds.lower):.15g}",

@@ -68,7 +68,7 @@ def typed_kernel(words: list[str]) -> tuple[str, dict[str, str]]:
 
 
 def kernel_of_words(words: list[str]) -> Kernel | None:
-    """The kernel that a command asks for, whose parameters must be numbers; None without --kernel."""
+    """The kernel that a command asks for, with numbers as parameters; None without --kernel."""
     if "--kernel" not in words:
         return None
     name, typed = typed_kernel(words)

@@ -180,9 +180,11 @@ def of_stop(random: np.random.Generator, plan: Plan, hardness: float) -> list[st
     if plan.solver == "mle":
         return words
     hardness *= max(1.0, plan.loss_scale) * (100 if plan.kind == "path" else 1)
-    # Where outputs are searched for, training may never reach a small gap.
+    # Where outputs are searched for, training may never reach a small gap. Where a feature is far
+    # from 0, it may be slow.
     is_searched = plan.draw.traits.get("loops", False)
-    is_easy = hardness < 1e3 and plan.solver not in SLOW and not is_searched
+    is_far = plan.draw.traits.get("offset", 0.0) > 0
+    is_easy = hardness < 1e3 and plan.solver not in SLOW and not is_searched and not is_far
     if not is_easy or plan.kind == "low-rank" or random.random() < 0.6:
         words += ["--max-passes", str(random.choice([1, 3, 30, 300, 300, 1000]))]
     return words
@@ -221,8 +223,7 @@ def draw_plan(random: np.random.Generator, task: str, kind: str, module) -> Plan
     if has_kernel:
         words += of_kernel(random, plan, scale)
     # Some features are about 1 at any scale: transitions, and those of a kernel with its gamma.
-    largest = max(scale, 1.0, traits.get("offset", 0.0))
-    stop = of_stop(random, plan, c * largest**2)
+    stop = of_stop(random, plan, c * max(scale, 1.0) ** 2)
     words += ["--seed", str(random.integers(100))]
     of_cost = [] if penalty == "hard" or plan.solver in BOUNDLESS else of_c(random, c)
     if kind == "path" and not of_cost:

@@ -6,7 +6,7 @@ import traceback
 
 import numpy as np
 
-from .exact import LD, Formulation, Kernel, Objective, Table
+from .exact import LD, Formulation, Kernel, Objective, Table, kernel_of_words
 from .optimum import is_surely_inseparable, optimum
 from .problem import Candidate, Example, Part, Weights
 
@@ -78,6 +78,15 @@ def test_kernel_of_one_point() -> None:
     table = two_classes([([3.0, 4.0], 1)], Kernel("rbf", gamma=0.5, constant=3.0))
     bounds = optimum(Objective(table, Formulation("margin", "linear", 10.0)))
     close(bounds.upper, 1 / 8)
+
+
+def test_rbf_of_far_points() -> None:
+    """A large constant feature changes no digit of the values of an RBF kernel."""
+    near = [([0.25, 0.0], 1), ([0.5, 0.0], -1), ([1.25, 0.0], 1)]
+    far = [([x, 1.7e9], sign) for (x, _), sign in near]
+    kernel = kernel_of_words(["--kernel", "rbf:gamma=2", "--bias", "0.5"])
+    assert kernel == Kernel("rbf", gamma=2.0, constant=0.25)
+    assert (two_classes(near, kernel).gram == two_classes(far, kernel).gram).all()
 
 
 def test_linear_kernel_is_no_kernel() -> None:

@@ -300,6 +300,13 @@ impl Qp {
         &self.dual.a[self.dual.groups()..]
     }
 
+    /// `sum a |lhs|`, nothing cancelled: what the rounding errors of w and of the value are measured by.
+    pub(crate) fn mass(&self) -> f64 {
+        let groups = self.dual.groups();
+        let length = |j: usize| self.dual.hessian.at(groups + j, groups + j).max(0.0).sqrt();
+        self.alphas().iter().enumerate().map(|(j, a)| a * length(j)).sum()
+    }
+
     /// The cuts, in the order of [`alphas`](Self::alphas).
     pub fn cuts(&self) -> &[Cut] {
         &self.cuts

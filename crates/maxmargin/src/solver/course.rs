@@ -345,31 +345,22 @@ impl<'o> Course<'o> {
 
     /// Computes P of the best point of a state that came from outside, and refuses the state where it tells another P, or a
     /// bound above P. With a kernel both are computed anew at the end of each run.
-    ///
-    /// Where decoding is a search, P of the state must not exceed its upper bound, and counts for no less than a search finds.
-    fn check_values(&mut self) -> Result<()> {
+    fn check_values(&self) -> Result<()> {
         let best = self.so_far.best.weights();
         if best.has_coefficients() || !self.so_far.primal.is_finite() {
             return Ok(());
         }
         let computed = (self.objective)(&best)?;
-        drop(best);
         check(self.is_primal(self.so_far.primal, computed), "the objective")?;
-        if computed.at_most.is_some() {
-            self.so_far.primal = self.so_far.primal.max(computed.primal);
-        }
         let error = computed.error.max(CARRIED * computed.primal);
         check(self.so_far.worth == Worth::Estimate || self.so_far.dual <= self.so_far.primal + error, "the bound")
     }
 
-    /// Can `told` be P of weights whose P was computed?
+    /// Can `told` be P of weights whose P was computed? A search may find less than another one has found, up to an upper
+    /// bound.
     fn is_primal(&self, told: f64, Computed { primal, error, at_most }: Computed) -> bool {
         let error = error.max(CARRIED * primal);
-        match at_most {
-            // A search may find less than another one has found.
-            Some(at_most) => told <= at_most + error,
-            None => told >= primal - error && (self.primal_is_upper || told <= primal + error),
-        }
+        told >= primal - error && (self.primal_is_upper || told <= at_most.unwrap_or(primal) + error)
     }
 
     /// After a state that came from outside was read: refuses it where it tells a better bound than its dual variables give.
@@ -724,9 +715,7 @@ impl<'o> Course<'o> {
         if self.is_foreign && !(weights.has_coefficients() || self.primal_is_bound) && values.primal.is_finite() {
             // Sums that solvers carry along went through the state too.
             let computed = (self.objective)(&weights)?;
-            if !self.is_primal(values.primal, computed)
-                || (computed.at_most.is_some() && values.primal < computed.primal)
-            {
+            if !self.is_primal(values.primal, computed) {
                 self.so_far.primal = computed.primal;
             }
         }

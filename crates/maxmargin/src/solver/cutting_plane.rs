@@ -301,7 +301,7 @@ impl<'p, 'a> Run<'p, 'a> {
         } else {
             check(qp.caps() == caps, "the caps")?;
             if saved.is_foreign && self.problem.metric().is_none() {
-                course.check_bound(DualPoint::of(&self.master.qp).rederived())?;
+                course.check_bound(DualPoint::rederived(&self.master.qp))?;
             }
         }
         self.settle(course)?;

@@ -35,11 +35,14 @@ impl DualPoint {
         Self { w, linear, sum }
     }
 
-    /// Its value without a kernel, where it was computed from a state that came from outside. With a kernel the value is
+    /// The value of a QP without a kernel that was read from a state that came from outside. With a kernel the value is
     /// computed anew at the end of each run.
-    pub(super) fn rederived(&self) -> Rederived {
-        let norm2 = dot(&self.w, &self.w);
-        Rederived { dual: self.linear - 0.5 * norm2, scale: self.linear.abs() + norm2, from_examples: false }
+    pub(super) fn rederived(qp: &Qp) -> Rederived {
+        let point = Self::of(qp);
+        // At a large C the cuts cancel in w, but not in their rounding errors.
+        let mass = qp.mass();
+        let scale = point.linear.abs() + mass * mass;
+        Rederived { dual: point.linear - 0.5 * dot(&point.w, &point.w), scale, from_examples: false }
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn separate(
         memory = saved.reader.take::<Memory>()?;
         memory.check(problem)?;
         if saved.is_foreign {
-            course.check_bound(DualPoint::of(&memory.qp).rederived())?;
+            course.check_bound(DualPoint::rederived(&memory.qp))?;
         }
         last = course.begin(&memory);
     } else {
