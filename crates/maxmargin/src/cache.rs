@@ -37,7 +37,7 @@ impl<Y: Clone + Default + PartialEq> Cache<Y> {
         &self.outputs[e * self.capacity..][..usize::from(self.lens[e])]
     }
 
-    /// The same outputs, to be changed.
+    /// The outputs of example `e`, to be changed in place.
     pub fn of_mut(&mut self, e: usize) -> &mut [Y] {
         &mut self.outputs[e * self.capacity..][..usize::from(self.lens[e])]
     }

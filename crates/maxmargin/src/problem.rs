@@ -394,9 +394,9 @@ impl<'a> Problem<'a> {
         self.examples.factors()
     }
 
-    /// Adds `psi(x_i, y_i)`, the features of the true output.
-    pub(crate) fn add_truth(&self, i: usize, sink: &mut impl Sink) -> Result<()> {
-        self.examples.add_truth(self.place(i), sink.as_target())
+    /// Emits `psi(x_i, y_i)`, the features of the true output.
+    pub(crate) fn add_truth(&self, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        self.examples.add_truth(self.place(i), sink)
     }
 
     /// Estimated cost of one decoding of example i, where the score of one output costs 1.

@@ -35,6 +35,7 @@ pub struct Gram {
     /// Beside rows in single precision: the columns in double precision, made when values are first reported.
     reported: OnceLock<Rows<f64>>,
     evaluations: AtomicU64,
+    /// Bound of the error of a value that is reported, as a share of `sqrt(K(a, a) K(b, b))`.
     reported_error: f64,
 }
 

@@ -99,6 +99,16 @@ impl<'r, R> Row<'r, R> {
 impl<R: Real> Panels<R> {
     /// Columns for a standard kernel.
     pub(super) fn new(standard: Standard, vectors: &[SparseView<'_>]) -> Self {
+        Self::with(standard, vectors, Near::new::<R>(standard, vectors))
+    }
+
+    /// Some of these columns, whose values have the same bits.
+    pub(super) fn of_some(&self, standard: Standard, vectors: &[SparseView<'_>]) -> Self {
+        let near = self.near.as_ref().map(|near| Near { vectors: copied(vectors), ..*near });
+        Self::with(standard, vectors, near)
+    }
+
+    fn with(standard: Standard, vectors: &[SparseView<'_>], near: Option<Near>) -> Self {
         let len = vectors.len();
         let last = |v: &SparseView<'_>| v.indices().last().map_or(0, |&j| j as usize + 1);
         let features = vectors.iter().map(last).max().unwrap_or(0);
@@ -119,14 +129,7 @@ impl<R: Real> Panels<R> {
         }
         let norms: Vec<R> = vectors.iter().map(|&v| product(v, v)).collect();
         let block = block.max(1).next_multiple_of(TILE);
-        let near = Near::new::<R>(standard, vectors);
         Self { len, block, layout: Layout::Products { function: Function::new(standard), norms, columns }, near }
-    }
-
-    /// Some of these columns, whose values have the same bits.
-    pub(super) fn of_some(&self, standard: Standard, vectors: &[SparseView<'_>]) -> Self {
-        let near = self.near.as_ref().map(|near| Near { vectors: copied(vectors), ..*near });
-        Self { near, ..Self::new(standard, vectors) }
     }
 
     /// Columns for a kernel that is known by its values alone.
@@ -261,7 +264,7 @@ impl Near {
         Some(Self { gamma, constant: standard.constant, unit, vectors: copied(vectors) })
     }
 
-    /// Computes the value of a and b anew, unless it is within [`MOST_ERROR`] of the kernel. `norms`: `|a|^2 + |b|^2`.
+    /// Computes the value of a and b from their difference, unless it is within [`MOST_ERROR`] of the kernel. `norms`: `|a|^2 + |b|^2`.
     fn correct<R: Real>(&self, a: SparseView<'_>, b: SparseView<'_>, norms: f64, value: &mut R) {
         /// exp of less than minus this is below 1e-30.
         const FAR: f64 = 70.0;
@@ -271,7 +274,7 @@ impl Near {
         }
         let found = value.f64() - self.constant;
         // The value is exp(-t) with t off by at most `error`.
-        let is_fine = if error < 0.5 { 2.0 * found.max(0.0) * error <= MOST_ERROR } else { false };
+        let is_fine = error < 0.5 && 2.0 * found.max(0.0) * error <= MOST_ERROR;
         let is_far = found <= 0.0 && error < 708.0 - FAR;
         if !(is_fine || is_far) {
             *value = R::new((self.gamma * distance2(a, b)).exp_minus() + self.constant);
@@ -279,6 +282,7 @@ impl Near {
     }
 }
 
+/// A matrix with these vectors as rows.
 fn copied(vectors: &[SparseView<'_>]) -> SparseMatrix {
     let mut copy = SparseMatrix::new();
     for vector in vectors {

@@ -36,7 +36,7 @@ pub(super) trait Real:
     const ONE: Self;
     /// The largest number.
     const MAX: Self;
-    /// f64?
+    /// Is this type f64?
     const IS_DOUBLE: bool;
 
     /// The nearest number of this precision.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::examples::{ClassRows, Enumerable, Examples, Factors, LossCounting, Output, Scratch};
 use crate::error::{Error, Result};
-use crate::features::{Block, Scaled, Sink, Target};
+use crate::features::{Block, Scaled, ScoreIn, Sink, Target};
 use crate::task::{Counted, Factored, Listed, LossTerm, Part, Sets, Task};
 use crate::weights::Weights;
 
@@ -109,22 +109,8 @@ impl<T: Task> Examples for Data<'_, T> {
         self.task.loss(&self.outputs[i], typed(y))
     }
 
-    fn add_truth(&self, i: usize, to: Target<'_>) -> Result<()> {
-        let (task, x, truth) = (self.task, self.inputs[i], &self.outputs[i]);
-        match to {
-            Target::Accumulate(mut sink) => task.features(x, truth, &mut sink),
-            Target::Collect(sink) => task.features(x, truth, sink),
-            Target::Other(sink) => task.features(x, truth, &mut Scaled { sink, factor: 1.0 }),
-            // Solvers emit only differences to these.
-            Target::Lookup(sink) => task.features(x, truth, &mut Scaled { sink: sink as &mut dyn Sink, factor: 1.0 }),
-            Target::ScoreIn(lookup, total) => {
-                let sink: &mut dyn Sink = &mut crate::features::ScoreIn { lookup, total: *total };
-                task.features(x, truth, &mut Scaled { sink, factor: 1.0 })
-            }
-            Target::Prefetch(mut sink) => {
-                task.features(x, truth, &mut Scaled { sink: &mut sink as &mut dyn Sink, factor: 1.0 })
-            }
-        }
+    fn add_truth(&self, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        self.task.features(self.inputs[i], &self.outputs[i], &mut Scaled { sink, factor: 1.0 })
     }
 
     fn add_difference(&self, i: usize, y: &Output, factor: f64, to: Target<'_>) -> Result<()> {
@@ -134,7 +120,7 @@ impl<T: Task> Examples for Data<'_, T> {
             Target::Collect(sink) => task.difference(x, truth, y, &mut Scaled { sink, factor }),
             Target::Lookup(sink) => task.difference(x, truth, y, &mut Scaled { sink, factor }),
             Target::ScoreIn(lookup, total) => {
-                let mut sink = crate::features::ScoreIn { lookup, total: *total };
+                let mut sink = ScoreIn { lookup, total: *total };
                 task.difference(x, truth, y, &mut Scaled { sink: &mut sink, factor })?;
                 *total = sink.total;
                 Ok(())

@@ -2,7 +2,7 @@
 //!
 //! [`Examples`] is object-safe, so that solvers are compiled once and not once per task. Inputs stay behind it. Outputs
 //! and the buffers of decoders pass through solvers as [`Output`] and [`Scratch`], whose types only the task knows. The
-//! inner loops, from features into a [`Target`], are compiled for each task in [`Data`](super::Data).
+//! inner loops, from features into a [`Target`], are compiled for each task in `problem/data.rs`.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
-use crate::features::{Block, Target};
+use crate::features::{Block, Sink, Target};
 use crate::sparse::SparseView;
 use crate::task::{Losses, Part, Places, Sets};
 use crate::weights::Weights;
@@ -177,8 +177,8 @@ impl<'de> Deserialize<'de> for Output {
             }
         }
 
-        let bytes = deserializer.deserialize_bytes(Bytes)?;
-        Ok(Self(if bytes.is_empty() { Inner::Empty } else { Inner::Saved(bytes) }))
+        // Without a byte, too: an output that has no content, such as (), is written as nothing.
+        deserializer.deserialize_bytes(Bytes).map(|bytes| Self(Inner::Saved(bytes)))
     }
 }
 
@@ -252,10 +252,10 @@ pub trait Examples: Send + Sync {
     /// `D(y_i, y)`, the loss of the output y of example i, not scaled.
     fn loss(&self, i: usize, y: &Output) -> f64;
 
-    /// Adds `psi(x_i, y_i)`, the features of the true output.
-    fn add_truth(&self, i: usize, to: Target<'_>) -> Result<()>;
+    /// Emits `psi(x_i, y_i)`, the features of the true output.
+    fn add_truth(&self, i: usize, sink: &mut dyn Sink) -> Result<()>;
 
-    /// Adds `factor * dpsi_i(y)`.
+    /// Emits `factor * dpsi_i(y)`.
     fn add_difference(&self, i: usize, y: &Output, factor: f64, to: Target<'_>) -> Result<()>;
 
     /// `<w, psi(x_i, y_i)>`, the score of the true output.
@@ -396,6 +396,14 @@ mod tests {
         *b.buffer::<u32>() = 7;
         assert_eq!(b, Output::new(7_u32));
         assert_eq!(format!("{b:?}"), "7");
+    }
+
+    #[test]
+    fn an_output_without_content_is_read_again() {
+        let bytes = postcard::to_stdvec(&Output::new(())).unwrap();
+        let mut read: Output = postcard::from_bytes(&bytes).unwrap();
+        read.restore::<()>().unwrap();
+        assert_eq!(read, Output::new(()));
     }
 
     #[test]

@@ -24,7 +24,8 @@ impl Problem<'_> {
         self.enumerable().is_some() || self.is_exact_at(self.place(i))
     }
 
-    /// The same by the number among all examples, where outputs cannot be listed.
+    /// Does the oracle find the true maximum for the example of this number among all examples? For outputs that cannot be
+    /// listed.
     pub(super) fn is_exact_at(&self, place: usize) -> bool {
         match self.loss_counting() {
             Some(counting) => counting.is_exact(place),

@@ -140,8 +140,8 @@ fn is_many_labels(problem: &Problem<'_>) -> bool {
 /// The number of labels of that variable of the first example with some that has most; None where there are no variables.
 fn most_labels(problem: &Problem<'_>) -> Option<u32> {
     let factored = problem.factors()?;
-    let inputs = (0..problem.len()).map(|i| problem.place(i));
-    let first = inputs.into_iter().find(|&x| factored.variables(x) > 0)?;
+    let mut places = (0..problem.len()).map(|i| problem.place(i));
+    let first = places.find(|&place| factored.variables(place) > 0)?;
     (0..factored.variables(first)).map(|v| factored.domain(first, v)).max()
 }
 

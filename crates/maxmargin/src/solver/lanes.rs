@@ -47,11 +47,11 @@ impl Pace {
 
 /// What the oracle says of an example.
 #[derive(Debug, Default)]
-pub(super) struct Answer<Y> {
+pub(super) struct Answer {
     pub(super) i: usize,
     /// H
     pub(super) h: f64,
-    pub(super) y: Y,
+    pub(super) y: Output,
 }
 
 /// Where a thread works.
@@ -59,7 +59,7 @@ pub(super) struct Answer<Y> {
 struct Lane {
     scratch: OracleScratch,
     /// What it found, with the places of the questions.
-    found: Vec<(usize, Answer<Output>)>,
+    found: Vec<(usize, Answer)>,
     /// So much of it is to be handed over.
     len: usize,
     /// What went wrong first, and with which question.
@@ -108,7 +108,7 @@ impl Lane {
     }
 
     /// Moves what was found to its places; the old answers' buffers will serve again.
-    fn hand_over(&mut self, answers: &mut [Answer<Output>]) -> Option<(usize, Error)> {
+    fn hand_over(&mut self, answers: &mut [Answer]) -> Option<(usize, Error)> {
         for (place, answer) in &mut self.found[..self.len] {
             std::mem::swap(answer, &mut answers[*place]);
         }
@@ -124,7 +124,7 @@ pub(super) struct Lanes<'p, 'a> {
     own: Lane,
     crew: Crew<Arc<Call>, Lane>,
     questions: Vec<(u32, u32)>,
-    answers: Vec<Answer<Output>>,
+    answers: Vec<Answer>,
     len: usize,
 }
 
@@ -178,7 +178,7 @@ impl<'p, 'a> Lanes<'p, 'a> {
     }
 
     /// The answers to the last call.
-    pub(super) fn answers(&self) -> &[Answer<Output>] {
+    pub(super) fn answers(&self) -> &[Answer] {
         &self.answers[..self.len]
     }
 }

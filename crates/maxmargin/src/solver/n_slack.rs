@@ -70,11 +70,11 @@ const MOST_TIMES: f64 = 1000.0;
 const WORTH_ADDING: f64 = 0.5;
 
 /// What the oracle says of an example at the current w.
-struct Answer<Y> {
+struct Answer {
     /// H, from the oracle.
     h: f64,
     /// Its output, where it is worth a cut.
-    y: Option<Y>,
+    y: Option<Output>,
 }
 
 impl Solver for NSlack {
@@ -332,7 +332,7 @@ fn ask(
     dual: &Dual<'_, '_>,
     examples: std::ops::Range<usize>,
     worth: f64,
-) -> Result<Vec<Answer<Output>>> {
+) -> Result<Vec<Answer>> {
     const PARTS: usize = 8;
     let parts = pool.map(ranges(examples.len(), PARTS), |part| {
         let (mut scratch, mut values) = (OracleScratch::default(), Vec::new());

@@ -22,13 +22,13 @@ const PARTS: usize = 64;
 const AT_ONCE: usize = 4;
 
 /// What an exact pass has found.
-pub(super) struct Standing<Y> {
+pub(super) struct Standing {
     /// P
     pub(super) primal: f64,
     /// The gaps of all blocks.
     pub(super) gaps: Vec<f64>,
     /// Outputs that examples have not met yet.
-    pub(super) met: Vec<(usize, Y)>,
+    pub(super) met: Vec<(usize, Output)>,
 }
 
 /// The dual variables, w, and what tells the mean of the points.
@@ -100,7 +100,7 @@ impl<'p, 'a> Dual<'p, 'a> {
         worth: f64,
         deadline: Option<Instant>,
         mut is_over: impl FnMut() -> bool,
-    ) -> Result<Option<Standing<Output>>> {
+    ) -> Result<Option<Standing>> {
         let problem = self.problem;
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let examine = |range: Range<usize>| {

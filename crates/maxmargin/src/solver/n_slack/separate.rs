@@ -25,10 +25,10 @@ const MAX_CUTS: usize = 3000;
 const STALLED_ROUNDS: u32 = 20;
 
 /// A violated constraint: the share of its margin that it lacks, its example, its output.
-struct Lacking<Y> {
+struct Lacking {
     share: f64,
     example: usize,
-    y: Y,
+    y: Output,
 }
 
 /// What is kept from round to round.
@@ -121,7 +121,7 @@ pub(super) fn separate(
 }
 
 /// The oracle's answers at w that are violated.
-fn violated(problem: &Problem<'_>, pool: &Pool, w: &Weights) -> Result<Vec<Lacking<Output>>> {
+fn violated(problem: &Problem<'_>, pool: &Pool, w: &Weights) -> Result<Vec<Lacking>> {
     const PARTS: usize = 64;
     let parts = pool.map(ranges(problem.len(), PARTS), |range| {
         let mut scratch = OracleScratch::default();
@@ -142,7 +142,7 @@ fn violated(problem: &Problem<'_>, pool: &Pool, w: &Weights) -> Result<Vec<Lacki
     Ok(found)
 }
 
-fn push(problem: &Problem<'_>, qp: &mut Qp, lacking: &Lacking<Output>, lhs: &mut [f64], pool: &Pool) -> Result<()> {
+fn push(problem: &Problem<'_>, qp: &mut Qp, lacking: &Lacking, lhs: &mut [f64], pool: &Pool) -> Result<()> {
     let i = lacking.example;
     let term = problem.term(problem.loss(i, &lacking.y));
     lhs.fill(0.0);

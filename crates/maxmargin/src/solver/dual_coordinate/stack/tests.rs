@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::super::newton::Newton;
 use super::super::rows::Rowed;
 use super::*;
-use crate::features::Collect;
+use crate::features::Accumulate;
 use crate::parallel::Pool;
-use crate::problem::{Formulation, Problem};
+use crate::problem::{Formulation, Output, Problem};
 use crate::random::Random;
 use crate::sparse::{SparseMatrix, dot};
-use crate::task::{Places, Task};
+use crate::task::Places;
 use crate::tasks::binary::Binary;
 use crate::tasks::multiclass::{Costs, Multiclass};
 use crate::tasks::taxonomy::{Architecture, ClassFeatures, Hierarchy, NodeLoss, Taxonomy};
@@ -34,34 +34,24 @@ fn signed(random: &mut Random, n: usize) -> Vec<f64> {
 }
 
 /// lhs and rhs of every variable of an example by the definitions; None for the truth.
-fn dense<'x, T: Task<Input<'x> = SparseView<'x>, Output = u32>>(
-    problem: &Problem<'_>,
-    task: &T,
-    (x, truth): (SparseView<'x>, u32),
-    outputs: &[u32],
-) -> Vec<Option<(Vec<f64>, f64)>> {
-    let psi = |y: u32| {
-        let (mut collect, mut psi) = (Collect::default(), vec![0.0; problem.dimension()]);
-        task.features(x, &y, &mut collect).unwrap();
-        collect.merged().iter().for_each(|&(j, v)| psi[j as usize] += v);
-        psi
-    };
-    let term = |y: u32| {
-        let term = problem.term(task.loss(&truth, &y));
-        let lhs = psi(truth).iter().zip(psi(y)).map(|(t, y)| term.factor * (t - y)).collect();
+fn dense(problem: &Problem<'_>, i: usize, truth: u32, outputs: &[u32]) -> Vec<Option<(Vec<f64>, f64)>> {
+    let constraint = |y: u32| {
+        let (output, mut lhs) = (Output::new(y), vec![0.0; problem.dimension()]);
+        let term = problem.term(problem.loss(i, &output));
+        problem.emit(i, &output, term.factor, &mut Accumulate { sum: &mut lhs, factor: 1.0 }).unwrap();
         (y != truth).then_some((lhs, term.rhs))
     };
-    outputs.iter().map(|&y| term(y)).collect()
+    outputs.iter().map(|&y| constraint(y)).collect()
 }
 
 fn near(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} is not {b}");
 }
 
-/// All that blocks say, against dense vectors of the task's inputs and true outputs.
-fn agrees<'x, T: Task<Input<'x> = SparseView<'x>, Output = u32>>(
+/// All that blocks say, against dense vectors.
+fn agrees(
     problem: &Problem<'_>,
-    (task, inputs, truths): (&T, &[SparseView<'x>], &[u32]),
+    truths: &[u32],
     blocks: &impl Blocks,
     outputs: impl Fn(u32) -> Vec<u32>,
     random: &mut Random,
@@ -71,7 +61,7 @@ fn agrees<'x, T: Task<Input<'x> = SparseView<'x>, Output = u32>>(
     let all: Vec<u32> = (0..width as u32).collect();
     for i in 0..problem.len() {
         let example = blocks.example(i);
-        let terms = dense(problem, task, (inputs[i], truths[i]), &outputs(truths[i]));
+        let terms = dense(problem, i, truths[i], &outputs(truths[i]));
         let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
         let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
         let room = &mut Default::default();
@@ -183,7 +173,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Signs(block) = classes.places else { panic!("two outputs") };
             let blocks = Signed::new(classes, block);
-            agrees(&problem, (&two, &views, &bits), &blocks, |truth| vec![1 - truth], &mut random);
+            agrees(&problem, &bits, &blocks, |truth| vec![1 - truth], &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
@@ -191,7 +181,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Slots(block) = classes.places else { panic!("many outputs") };
             let blocks = Slotted::new(classes, block);
-            agrees(&problem, (&four, &views, &y), &blocks, |_| (0..4).collect(), &mut random);
+            agrees(&problem, &y, &blocks, |_| (0..4).collect(), &mut random);
             changes_are_bounded(&blocks, problem.dimension(), &mut random);
             newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
 
@@ -200,7 +190,7 @@ fn blocks_agree_with_dense_vectors() {
             let classes = Classes::of(&problem, &pool).unwrap();
             let Places::Slots(block) = classes.places else { panic!("many outputs") };
             let blocks = Slotted::new(classes, block);
-            agrees(&problem, (&twelve, &views, &y), &blocks, |_| (0..12).collect(), &mut random);
+            agrees(&problem, &y, &blocks, |_| (0..12).collect(), &mut random);
         }
     }
 }
@@ -248,7 +238,7 @@ fn rows_agree_with_dense_vectors() {
                 let blocks = Rowed::new(examples, block, lambda);
                 // Of many outputs the curvature leaves some out.
                 if classes.len() < 16 {
-                    agrees(&problem, (&task, &views, &y), &blocks, |_| classes.to_vec(), &mut random);
+                    agrees(&problem, &y, &blocks, |_| classes.to_vec(), &mut random);
                     newton_agrees(&blocks, penalty, problem.dimension(), &mut random);
                 }
                 steps_are_exact(&problem, &blocks, penalty, &mut random);
