@@ -59,9 +59,9 @@ fn agrees(
     let (d, width) = (problem.dimension(), blocks.width());
     let (w, direction) = (Weights::from(signed(random, d)), Weights::from(signed(random, d)));
     let all: Vec<u32> = (0..width as u32).collect();
-    for i in 0..problem.len() {
+    for (i, &truth) in truths.iter().enumerate() {
         let example = blocks.example(i);
-        let terms = dense(problem, i, truths[i], &outputs(truths[i]));
+        let terms = dense(problem, i, truth, &outputs(truth));
         let others: Vec<u32> = all.iter().copied().filter(|k| terms[*k as usize].is_some()).collect();
         let (mut v, mut slopes) = (vec![0.0; width], vec![0.0; width]);
         let room = &mut Default::default();
