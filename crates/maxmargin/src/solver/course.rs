@@ -1,5 +1,9 @@
 //! The course of one training run: counters, best point, bound, and when to stop.
 
+mod finish;
+mod resumed;
+mod so_far;
+
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::ops::ControlFlow;
@@ -8,13 +12,16 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::reported::{self, DualPoint, Values};
-use super::state::{Header, Reader, Resumable, Writer, check, is_sound};
-use super::{Certificate, Observer, Progress, Report, Settings, Snapshot, Solution, Solver, State, Status, Stop};
+use super::state::{Header, Resumable, Writer};
+use super::{Observer, Progress, Report, Settings, Snapshot, Solver, State, Status, Stop};
 use crate::error::Result;
 use crate::parallel::Pool;
 use crate::problem::{Penalty, Problem};
-use crate::qp::LARGEST;
-use crate::weights::{Kept, Weights};
+use crate::weights::Weights;
+
+pub(super) use resumed::{Rederived, Saved};
+pub(super) use so_far::SoFar;
+use so_far::Worth;
 
 /// Makes the dual QP's tolerance tighter while its solutions do not rise by it: a tolerance that follows the gap can be
 /// met without a step, and the same point would come back for ever.
@@ -37,78 +44,6 @@ impl Tightening {
     }
 }
 
-/// What a run has reached and what it took: the part of a [`State`] that all solvers share.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct SoFar {
-    pub(super) rounds: u64,
-    pub(super) oracle_calls: u64,
-    pub(super) cache_hits: u64,
-    /// At the end of the last round, since the very beginning.
-    seconds: f64,
-    seconds_oracle: f64,
-    seconds_qp: f64,
-    pub(super) working_set: usize,
-    pub(super) support: usize,
-    /// The solver sees no more progress: this round is its last.
-    pub(super) stalled: bool,
-    /// A solver without a bound has reached what it wants.
-    pub(super) done: bool,
-    best: Kept,
-    pub(super) primal: f64,
-    /// P of the best point is from an exact pass that was made for it.
-    verified: bool,
-    /// Minus infinity: the solver has no bound.
-    pub(super) dual: f64,
-    /// What the dual value is.
-    worth: Worth,
-    /// By how much the gap was larger than it had seemed when P and D were last computed as they are reported.
-    shortfall: f64,
-}
-
-/// A dual value may be a lower bound of P, or an estimate of its minimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Worth {
-    Bound,
-    Estimate,
-}
-
-impl SoFar {
-    fn at(start: Weights) -> Self {
-        Self {
-            rounds: 0,
-            oracle_calls: 0,
-            cache_hits: 0,
-            seconds: 0.0,
-            seconds_oracle: 0.0,
-            seconds_qp: 0.0,
-            working_set: 0,
-            support: 0,
-            stalled: false,
-            done: false,
-            best: Kept::from(start),
-            primal: f64::INFINITY,
-            verified: false,
-            // w = 0 and no slack is below everything.
-            dual: 0.0,
-            worth: Worth::Bound,
-            shortfall: 0.0,
-        }
-    }
-
-    /// Is this what a run on this problem can have reached from weights of the form of `start`?
-    fn check(&self, has_kernel: bool, start: &Kept) -> Result<()> {
-        let counters = [self.rounds, self.oracle_calls, self.cache_hits];
-        check(counters.iter().all(|&count| count < 1 << 60), "counters")?;
-        let seconds = [self.seconds, self.seconds_oracle, self.seconds_qp];
-        check(seconds.iter().all(|&s| s >= 0.0 && s.is_finite()), "seconds")?;
-        // P is negative at times where a kernel has no feature map.
-        let least = if has_kernel { -LARGEST } else { 0.0 };
-        check(self.primal >= least && self.dual < f64::INFINITY, "primal and dual")?;
-        check(self.shortfall >= 0.0 && is_sound(self.shortfall), "the shortfall")?;
-        check(self.best.fits(&start.weights()) && self.best.all(is_sound), "weights")
-    }
-}
-
 /// After the time is up P may be looked for during this share of the time that training took, at least so long.
 const MORE_TIME: f64 = 0.1;
 const LEAST_TIME: Duration = Duration::from_secs(1);
@@ -116,9 +51,6 @@ const LEAST_TIME: Duration = Duration::from_secs(1);
 /// Training that seems to be over goes on as long as the true gap exceeds what seems to be the gap by less than this share
 /// of the target: it has to fall that much further.
 const MOST_SHORTFALL: f64 = 0.9;
-
-/// Relative rounding error of a P that was carried along from round to round.
-const CARRIED: f64 = 1e-9;
 
 /// Computes P of the weights, which are known to have about this P, and D of the point, or of the bound where there is none.
 /// With a kernel the weights get the scores that belong to their coefficients.
@@ -179,26 +111,6 @@ pub(super) struct Course<'o> {
     /// kernel also the weights, with the scores that belong to their coefficients.
     settled: Option<(f64, Option<Weights>, Values)>,
     pub(super) so_far: SoFar,
-}
-
-/// A saved state, at the beginning of the solver's own part.
-pub(super) struct Saved<'s> {
-    /// Reads that part.
-    pub(super) reader: Reader<'s>,
-    /// What C has been multiplied by since, where it is another. The course is a new one then.
-    pub(super) growth: Option<f64>,
-    /// The state came from outside: numbers on which the bound rests are to be computed anew.
-    pub(super) is_foreign: bool,
-}
-
-/// A dual value that was computed anew from a state that came from outside.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rederived {
-    pub(super) dual: f64,
-    /// The size of the numbers that were added up.
-    pub(super) scale: f64,
-    /// Was it computed from the dual variables and the examples alone, so that the bound does not rest on the state?
-    pub(super) from_examples: bool,
 }
 
 impl<'o> Course<'o> {
@@ -318,62 +230,6 @@ impl<'o> Course<'o> {
         if self.so_far.worth == Worth::Estimate {
             (self.so_far.worth, self.so_far.dual) = (Worth::Bound, 0.0);
         }
-    }
-
-    /// Goes back to where the state in the settings was saved, if there is one; the solver does the same with what is
-    /// returned. With another C the course is a new one that begins with P of the best point so far.
-    pub(super) fn resume(&mut self, problem: &Problem<'_>, pool: &Pool) -> Result<Option<Saved<'o>>> {
-        let Some(state) = &self.settings.resume else { return Ok(None) };
-        let (header, mut reader) = Reader::new(state)?;
-        let growth = self.header.resumes(&header)?;
-        let so_far: SoFar = reader.take()?;
-        so_far.check(self.has_kernel, &self.so_far.best)?;
-        if growth.is_some() {
-            let primal = self.offer_exact(problem, &Weights::from(so_far.best), pool)?;
-            check(primal.is_finite(), "weights")?;
-            self.so_far.verified = true;
-        } else {
-            self.earlier = so_far.seconds;
-            self.so_far = so_far;
-            if state.is_foreign() {
-                self.check_values()?;
-            }
-        }
-        (self.is_foreign, self.rests_on_state) = (state.is_foreign(), state.is_foreign());
-        Ok(Some(Saved { reader, growth, is_foreign: state.is_foreign() }))
-    }
-
-    /// Computes P of the best point of a state that came from outside, and refuses the state where it tells another P, or a
-    /// bound above P. With a kernel both are computed anew at the end of each run.
-    fn check_values(&self) -> Result<()> {
-        let best = self.so_far.best.weights();
-        if best.has_coefficients() || !self.so_far.primal.is_finite() {
-            return Ok(());
-        }
-        let computed = (self.objective)(&best)?;
-        check(self.is_primal(self.so_far.primal, computed), "the objective")?;
-        let error = computed.error.max(CARRIED * computed.primal);
-        check(self.so_far.worth == Worth::Estimate || self.so_far.dual <= self.so_far.primal + error, "the bound")
-    }
-
-    /// Can `told` be P of weights whose P was computed? A search may find less than another one has found, up to an upper
-    /// bound.
-    fn is_primal(&self, told: f64, Computed { primal, error, at_most }: Computed) -> bool {
-        let error = error.max(CARRIED * primal);
-        told >= primal - error && (self.primal_is_upper || told <= at_most.unwrap_or(primal) + error)
-    }
-
-    /// After a state that came from outside was read: refuses it where it tells a better bound than its dual variables give.
-    pub(super) fn check_bound(&mut self, value: Rederived) -> Result<()> {
-        /// Relative rounding error of a long sum.
-        const ROUNDING: f64 = 1e-12;
-        // With a kernel D is computed anew at the end of each run.
-        let is_computed_anew = self.so_far.best.weights().has_coefficients();
-        if self.has_bound() && !is_computed_anew && self.so_far.dual > value.dual + ROUNDING * value.scale {
-            return check(false, "the bound");
-        }
-        self.rests_on_state &= !value.from_examples;
-        Ok(())
     }
 
     /// Before the first round: is a resumed run over already?
@@ -688,89 +544,6 @@ impl<'o> Course<'o> {
         let result = work(self);
         self.so_far.seconds_qp += start.elapsed().as_secs_f64();
         result
-    }
-
-    /// The best weights and the report on them.
-    pub(super) fn finish(self, status: Status) -> Result<Solution> {
-        self.finish_over(status, Weights::default())
-    }
-
-    /// The same; the weights may have the memory of others, which the solver needs no longer.
-    pub(super) fn finish_over(mut self, status: Status, others: Weights) -> Result<Solution> {
-        let point = std::mem::replace(&mut self.point, Ok(None))?;
-        let weights = std::mem::take(&mut self.so_far.best).spread_over(others);
-        let (weights, values) = match self.settled.take().filter(|settled| settled.0 == self.so_far.primal) {
-            Some((_, best, values)) => (best.unwrap_or(weights), values),
-            None if self.is_estimated || !self.so_far.primal.is_finite() => {
-                let primal = self.so_far.primal;
-                (weights, Values { primal, primal_error: 0.0, dual: None })
-            }
-            None => {
-                let mut weights = Cow::Owned(weights);
-                let values = (self.evaluate)(&mut weights, self.so_far.primal, point.as_ref(), self.so_far.dual)?;
-                (weights.into_owned(), values)
-            }
-        };
-        self.so_far.primal = values.primal;
-        if self.is_foreign && !(weights.has_coefficients() || self.primal_is_bound) && values.primal.is_finite() {
-            // Sums that solvers carry along went through the state too.
-            let computed = (self.objective)(&weights)?;
-            if !self.is_primal(values.primal, computed) {
-                self.so_far.primal = computed.primal;
-            }
-        }
-        if let Some(dual) = values.dual.filter(|_| self.so_far.worth == Worth::Bound && self.so_far.dual.is_finite()) {
-            // Slack and norms are not negative.
-            self.so_far.dual = dual.max(self.so_far.dual.min(0.0));
-        }
-        // At the optimum rounding may put the bound above P. More than rounding would be a false bound, which only a state
-        // that somebody else wrote may bring.
-        let is_above = self.so_far.dual > self.so_far.primal * (1.0 + 1e-6) + 1e-9 * self.c;
-        // Or a kernel whose matrix has no feature map once it is rounded: then there is none.
-        if is_above && weights.has_coefficients() {
-            self.so_far.worth = Worth::Estimate;
-        }
-        let is_bound = self.is_bound();
-        debug_assert!(
-            !is_bound || self.settings.resume.is_some() || !is_above,
-            "the bound {} is above P = {}",
-            self.so_far.dual,
-            self.so_far.primal
-        );
-        self.so_far.dual = self.so_far.dual.min(self.so_far.primal);
-        let (primal, dual) = (self.so_far.primal, self.so_far.dual);
-        // Slack and norms are never negative, so a bound of 0 tells nothing, unless P is as near to 0 as was asked for.
-        let is_nothing = dual <= 0.0 && primal > 0.0 && self.gap() > self.target();
-        let certificate = match dual {
-            f64::NEG_INFINITY => Certificate::None,
-            _ if is_bound && is_nothing => Certificate::None,
-            _ if is_bound => Certificate::Exact,
-            _ => Certificate::Estimate,
-        };
-        let gap = certificate.gap(primal, dual);
-        let report = Report {
-            solver: self.solver,
-            status,
-            certificate,
-            target: self.target(),
-            primal: self.so_far.primal,
-            primal_error: values.primal_error,
-            primal_is_bound: self.primal_is_bound,
-            dual,
-            gap,
-            rests_on_state: self.rests_on_state && certificate == Certificate::Exact,
-            rounds: self.so_far.rounds,
-            passes: self.passes(),
-            oracle_calls: self.so_far.oracle_calls,
-            cache_hits: self.so_far.cache_hits,
-            working_set: self.so_far.working_set,
-            support: self.so_far.support,
-            seconds_training: self.seconds(),
-            seconds_oracle: self.so_far.seconds_oracle,
-            seconds_qp: self.so_far.seconds_qp,
-            disagreement: None,
-        };
-        Ok(Solution { weights, report, train_loss: None, state: self.kept? })
     }
 }
 
