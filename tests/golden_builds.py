@@ -53,6 +53,10 @@ def main() -> int:
         print(__doc__)
         return 2
     before, after = (Path(program).resolve() for program in sys.argv[1:])
+    missing = [str(program) for program in (before, after) if not program.is_file()]
+    if missing:
+        print(f"there is no program {' and no '.join(missing)}", file=sys.stderr)
+        return 2
     first = files(before, THREADS[0])
     runs = {f"{after}, {threads} threads": files(after, threads) for threads in THREADS}
     different = 0
